@@ -1,0 +1,86 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "base/failpoint.h"
+
+#ifdef ENABLE_FAILPOINTS
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct point {
+    char name[64];
+    enum { POINT_CRASH, POINT_ERRNO, POINT_SLEEP } action;
+    int arg;
+    long at;     /* the pass that counts, 0: every one */
+    int from_on; /* also every later pass */
+    long passes;
+};
+
+static struct point points[64];
+static size_t n_points;
+static int loaded;
+
+static void parse_item(char *item)
+{
+    char *eq = strchr(item, '=');
+    if (!eq || n_points == ARRAY_LEN(points))
+        abort(); /* a test with a wrong spelling must not pass */
+    *eq = '\0';
+    struct point *p = &points[n_points++];
+    strncpy(p->name, item, sizeof(p->name) - 1);
+    char *action = eq + 1, *at = strchr(action, '@');
+    if (at) {
+        *at++ = '\0';
+        p->at = strtol(at, &at, 10);
+        p->from_on = *at == '+';
+    }
+    if (!strcmp(action, "crash"))
+        p->action = POINT_CRASH;
+    else if (!strncmp(action, "errno:", 6))
+        p->action = POINT_ERRNO, p->arg = atoi(action + 6);
+    else if (!strncmp(action, "sleep:", 6))
+        p->action = POINT_SLEEP, p->arg = atoi(action + 6);
+    else
+        abort();
+}
+
+static void load(void)
+{
+    const char *spec = getenv("TGSPOOL_FAILPOINTS");
+    char *copy = xstrdup(spec ? spec : ""), *save = NULL;
+
+    for (char *item = strtok_r(copy, ";", &save); item; item = strtok_r(NULL, ";", &save))
+        parse_item(item);
+    free(copy);
+    loaded = 1;
+}
+
+int failpoint_hit(const char *name)
+{
+    if (!loaded)
+        load();
+    for (size_t i = 0; i < n_points; i++) {
+        struct point *p = &points[i];
+        if (strcmp(p->name, name))
+            continue;
+        p->passes++;
+        if (p->at && p->passes != p->at && !(p->from_on && p->passes > p->at))
+            continue;
+        if (p->action == POINT_CRASH)
+            _exit(42);
+        if (p->action == POINT_ERRNO)
+            return p->arg;
+        struct timespec t = {p->arg / 1000, p->arg % 1000 * 1000000L};
+        nanosleep(&t, NULL);
+    }
+    return 0;
+}
+
+#else
+typedef int failpoint_is_not_empty;
+#endif

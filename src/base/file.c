@@ -1,0 +1,118 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static int cannot(struct err *e, const char *verb, const char *path)
+{
+    int code = errno == EACCES || errno == EPERM ? EX_NOPERM : EX_NOINPUT;
+    return err_set(e, code, "cannot %s %s: %s", verb, path, strerror(errno));
+}
+
+static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+{
+    size_t start = out->n;
+
+    for (;;) {
+        ssize_t n = read(fd, buf_reserve(out, 4096), 4096);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cannot(e, "read", path);
+        if (n == 0)
+            return 0;
+        buf_added(out, (size_t)n);
+        if (out->n - start > max)
+            return err_set(e, EX_CONFIG, "%s is larger than the %zu bytes that such a file may have", path,
+                           max);
+    }
+}
+
+static int read_checked(const char *path, size_t max, bool secret, struct buf *out, struct err *e)
+{
+    struct stat st;
+    int fd, rc = -1;
+
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return cannot(e, "open", path);
+    if (fstat(fd, &st) < 0)
+        cannot(e, "look at", path);
+    else if (S_ISDIR(st.st_mode))
+        err_set(e, EX_CONFIG, "%s is a directory; a file is needed here", path);
+    else if (!S_ISREG(st.st_mode))
+        err_set(e, EX_CONFIG, "%s is not a regular file", path);
+    else if (secret && (st.st_mode & 077))
+        err_set(e, EX_CONFIG, "%s can be read by others (mode %04o); make it private: chmod 600 %s", path,
+                (unsigned)(st.st_mode & 07777), path);
+    else
+        rc = read_all(fd, path, max, out, e);
+    close(fd);
+    return rc;
+}
+
+int file_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    return read_checked(path, max, false, out, e);
+}
+
+int file_read_secret(const char *path, struct buf *out, struct err *e)
+{
+    size_t start = out->n;
+
+    if (read_checked(path, 4096, true, out, e) < 0)
+        return -1;
+    while (out->n > start && strchr(" \t\r\n", out->p[out->n - 1]))
+        out->p[--out->n] = '\0';
+    if (out->n == start)
+        return err_set(e, EX_CONFIG, "%s is empty; the secret should be its only line", path);
+    return 0;
+}
+
+int file_create(const char *path, struct slice content, mode_t mode, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return cannot(e, "create", path);
+    fchmod(fd, mode); /* whatever the umask */
+    for (size_t done = 0; done < content.n;) {
+        ssize_t n = write(fd, content.p + done, content.n - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            cannot(e, "write", path);
+            close(fd);
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    int failed = fsync(fd) < 0;
+    if (close(fd) < 0 || failed)
+        return cannot(e, "write", path);
+    return 0;
+}
+
+int file_make_dir(const char *path, mode_t mode, struct err *e)
+{
+    char *part = xstrdup(path);
+    int rc = 0;
+
+    for (char *p = part + 1; rc == 0; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        char end = *p;
+        *p = '\0';
+        if (mkdir(part, end ? 0755 : mode) < 0 && errno != EEXIST)
+            rc = cannot(e, "make the directory", part);
+        *p = end;
+        if (!end)
+            break;
+    }
+    free(part);
+    return rc;
+}

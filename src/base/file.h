@@ -1,0 +1,26 @@
+/* Small files, whole: secrets, configuration. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Reads a regular file of at most max bytes into out (appended). Directories, devices and larger files are
+ * errors that say so. Returns 0, or -1 with EX_NOINPUT, EX_NOPERM or EX_CONFIG in e. */
+int file_read(const char *path, size_t max, struct buf *out, struct err *e);
+
+/* As file_read, and refuses a file that others than its owner (and root) can read or write, or that is empty.
+ * Trailing newlines and blanks are cut off. */
+int file_read_secret(const char *path, struct buf *out, struct err *e);
+
+/* Writes a new file with O_EXCL and the given mode, and syncs it. Returns 0 or -1. */
+int file_create(const char *path, struct slice content, mode_t mode, struct err *e);
+
+/* Makes a directory and its missing parents, the last one with the given mode; one that is there already is
+ * left as it is. Returns 0 or -1. */
+int file_make_dir(const char *path, mode_t mode, struct err *e);
+
+#endif

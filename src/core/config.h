@@ -1,0 +1,81 @@
+/* The configuration as the daemon uses it: values checked, defaults filled in. Made by core/options from the text of
+ * tgspool.yaml; secrets are not in it but in files that daemon/secrets reads. */
+#ifndef CORE_CONFIG_H
+#define CORE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "core/backoff.h"
+#include "core/lane.h"
+
+enum sync_mode { SYNC_ALWAYS, SYNC_INTERVAL, SYNC_OFF };
+enum intake_mode { INTAKE_POLL, INTAKE_NONE };
+enum deliver_mode { DELIVER_EXEC, DELIVER_WORKER, DELIVER_HTTP, DELIVER_PULL };
+enum ip_mode { IP_ANY, IP_4, IP_6 };
+enum expire_mode { EXPIRE_OFF, EXPIRE_AUTO, EXPIRE_KINDS };
+
+#define BOT_NAME_MAX 32
+#define EXPIRE_KINDS_MAX 32
+
+struct expire_rule {
+    char kind[64];
+    int64_t ms;
+};
+
+struct bot_config {
+    char name[BOT_NAME_MAX + 1];
+    unsigned line; /* of its section, for messages */
+    char *token_file, *token_credential, *token_env; /* exactly one is set */
+    char *api_root;
+    char *ca_file;    /* NULL: the system's */
+    char *proxy_file; /* NULL: direct */
+    enum ip_mode ip;
+    enum intake_mode intake;
+    char **allowed_updates; /* kinds, spelled out; empty with allowed_all */
+    size_t n_allowed_updates;
+    int64_t poll_timeout_ms;
+    enum order order;
+    enum deliver_mode deliver;
+    char **command; /* argv, NULL-terminated; exec and worker */
+    char *url;      /* http */
+    char *url_secret_file;
+    unsigned concurrency;
+    int64_t lease_ms;
+    struct retry_schedule retry;
+    unsigned max_attempts;
+    enum expire_mode expire;
+    struct expire_rule expire_rules[EXPIRE_KINDS_MAX];
+    size_t n_expire_rules;
+    int64_t shutdown_wait_ms;
+};
+
+struct config {
+    char *path; /* of the file, for messages */
+    char *dir;
+    enum sync_mode sync;
+    int64_t sync_ms; /* for SYNC_INTERVAL */
+    int64_t cache_bytes;
+    char *socket;
+    unsigned socket_mode;
+    char *socket_group; /* NULL: the process's */
+    enum log_level log_level;
+    enum log_format log_format;
+    struct bot_config *bots;
+    size_t n_bots;
+};
+
+/* Parses and checks the text of a config file; touches no other file. `path` is for messages. Returns a config to be
+ * freed, or NULL with EX_CONFIG and "PATH:LINE:COLUMN: what was wrong; what would be right". */
+struct config *config_parse(const char *path, struct slice text, struct err *e);
+void config_free(struct config *c);
+
+/* Whether `new` may replace `old` in a running daemon; if not, -1 with the option's name and what to do. */
+int config_check_reload(const struct config *old, const struct config *new, struct err *e);
+
+const struct bot_config *config_bot(const struct config *c, const char *name);
+
+#endif

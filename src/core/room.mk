@@ -1,0 +1,12 @@
+# Meaning, pure: no file, socket, clock, libev, RocksDB or OpenSSL.
+noinst_LIBRARIES += libcore.a
+libcore_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(YAML_CFLAGS)
+libcore_a_SOURCES = \
+	src/core/backoff.c src/core/backoff.h \
+	src/core/breaker.c src/core/breaker.h \
+	src/core/config.h src/core/options.c src/core/options.h \
+	src/core/event.c src/core/event.h \
+	src/core/kinds.c src/core/kinds.h \
+	src/core/lane.c src/core/lane.h \
+	src/core/outcome.c src/core/outcome.h \
+	src/core/update.c src/core/update.h

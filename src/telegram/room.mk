@@ -1,0 +1,3 @@
+noinst_LIBRARIES += libtelegram.a
+libtelegram_a_CPPFLAGS = $(AM_CPPFLAGS)
+libtelegram_a_SOURCES =

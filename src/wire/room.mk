@@ -1,0 +1,7 @@
+# Bytes, pure: parsers and writers.
+noinst_LIBRARIES += libwire.a
+libwire_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(LLHTTP_CFLAGS)
+libwire_a_SOURCES = \
+	src/wire/json.c src/wire/json.h \
+	src/wire/keys.c src/wire/keys.h \
+	src/wire/records.c src/wire/records.h
