@@ -1,1 +1,54 @@
-# tests/unit
+# Unit tests: one program a module. What a program links is the proof of what its module needs: tests of base
+# link nothing but base, tests of core and wire only the pure rooms below them.
+UNIT_BASE = libbase.a -lcmocka
+UNIT_CORE = libcore.a libbase.a $(YAJL_LIBS) $(YAML_LIBS) -lcmocka
+UNIT_WIRE = libwire.a libcore.a libbase.a $(YAJL_LIBS) $(LLHTTP_LIBS) -lcmocka
+
+EXTRA_DIST += tests/unit/unit.h
+
+if HAVE_CMOCKA
+check_PROGRAMS += \
+	tests/unit/test-backoff \
+	tests/unit/test-breaker \
+	tests/unit/test-buf \
+	tests/unit/test-bytes \
+	tests/unit/test-err \
+	tests/unit/test-event \
+	tests/unit/test-file \
+	tests/unit/test-kinds \
+	tests/unit/test-lane \
+	tests/unit/test-list \
+	tests/unit/test-log \
+	tests/unit/test-outcome \
+	tests/unit/test-text \
+	tests/unit/test-update
+endif
+
+tests_unit_test_backoff_SOURCES = tests/unit/test-backoff.c
+tests_unit_test_backoff_LDADD = $(UNIT_CORE)
+tests_unit_test_breaker_SOURCES = tests/unit/test-breaker.c
+tests_unit_test_breaker_LDADD = $(UNIT_CORE)
+tests_unit_test_buf_SOURCES = tests/unit/test-buf.c
+tests_unit_test_buf_LDADD = $(UNIT_BASE)
+tests_unit_test_bytes_SOURCES = tests/unit/test-bytes.c
+tests_unit_test_bytes_LDADD = $(UNIT_BASE)
+tests_unit_test_err_SOURCES = tests/unit/test-err.c
+tests_unit_test_err_LDADD = $(UNIT_BASE)
+tests_unit_test_event_SOURCES = tests/unit/test-event.c
+tests_unit_test_event_LDADD = $(UNIT_CORE)
+tests_unit_test_file_SOURCES = tests/unit/test-file.c
+tests_unit_test_file_LDADD = $(UNIT_BASE)
+tests_unit_test_kinds_SOURCES = tests/unit/test-kinds.c
+tests_unit_test_kinds_LDADD = $(UNIT_CORE)
+tests_unit_test_lane_SOURCES = tests/unit/test-lane.c
+tests_unit_test_lane_LDADD = $(UNIT_CORE)
+tests_unit_test_list_SOURCES = tests/unit/test-list.c
+tests_unit_test_list_LDADD = $(UNIT_BASE)
+tests_unit_test_log_SOURCES = tests/unit/test-log.c
+tests_unit_test_log_LDADD = $(UNIT_BASE)
+tests_unit_test_outcome_SOURCES = tests/unit/test-outcome.c
+tests_unit_test_outcome_LDADD = $(UNIT_CORE)
+tests_unit_test_text_SOURCES = tests/unit/test-text.c
+tests_unit_test_text_LDADD = $(UNIT_BASE)
+tests_unit_test_update_SOURCES = tests/unit/test-update.c
+tests_unit_test_update_LDADD = $(UNIT_CORE)
