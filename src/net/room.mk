@@ -4,4 +4,4 @@ libnet_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS) $(CARES_CFLAGS) $(LLHTTP_CF
 libnet_a_SOURCES = \
 	src/net/http_client.h \
 	src/net/http_server.h \
-	src/net/loop.h
+	src/net/loop.c src/net/loop.h
