@@ -27,10 +27,10 @@
     } while (0)
 
 /* A check in a table: says which row failed. */
-#define check_row(row, condition)                                     \
-    do {                                                              \
-        if (!(condition))                                             \
-            fail_msg("row %zu: %s", (size_t)(row), #condition);       \
+#define check_row(row, condition)                               \
+    do {                                                        \
+        if (!(condition))                                       \
+            fail_msg("row %zu: %s", (size_t)(row), #condition); \
     } while (0)
 
 #endif
