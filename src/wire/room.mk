@@ -2,6 +2,8 @@
 noinst_LIBRARIES += libwire.a
 libwire_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(LLHTTP_CFLAGS)
 libwire_a_SOURCES = \
+	src/wire/http.c src/wire/http.h \
 	src/wire/json.c src/wire/json.h \
 	src/wire/keys.c src/wire/keys.h \
-	src/wire/records.c src/wire/records.h
+	src/wire/records.c src/wire/records.h \
+	src/wire/url.c src/wire/url.h
