@@ -5,6 +5,7 @@ libcore_a_SOURCES = \
 	src/core/backoff.c src/core/backoff.h \
 	src/core/breaker.c src/core/breaker.h \
 	src/core/config.h src/core/options.c src/core/options.h \
+	src/core/envelope.c src/core/envelope.h \
 	src/core/event.c src/core/event.h \
 	src/core/kinds.c src/core/kinds.h \
 	src/core/lane.c src/core/lane.h \
