@@ -105,9 +105,9 @@ char *text_age(int64_t ms, char out[32])
     return out;
 }
 
-/* Length of the well-formed UTF-8 character at p (RFC 3629, section 4), or 0. */
-static size_t utf8_len(const unsigned char *p, size_t n)
+size_t text_utf8_len(const void *at, size_t n)
 {
+    const unsigned char *p = at;
     unsigned char lo = 0x80, hi = 0xBF;
     size_t len;
 
@@ -135,7 +135,7 @@ void text_add_clean(struct buf *b, struct slice s, size_t max, bool lines)
     size_t i = 0, used = 0;
 
     while (i < s.n) {
-        size_t len = utf8_len(p + i, s.n - i);
+        size_t len = text_utf8_len(p + i, s.n - i);
         const char *add = s.p + i;
         size_t n_add = len;
         if (len == 0)

@@ -25,6 +25,9 @@ char *text_time(int64_t unix_ms, char out[32]);
 /* An age for people: "850ms", "12s", "5m", "3h20m", "4d2h". Returns out. */
 char *text_age(int64_t ms, char out[32]);
 
+/* Length of the well-formed UTF-8 character at p, which has n > 0 bytes (RFC 3629, section 4), or 0. */
+size_t text_utf8_len(const void *p, size_t n);
+
 /* Appends s with what is not UTF-8 replaced by U+FFFD, and control characters (but tab and newline if
  * `lines`) by a blank, at most max bytes, never cutting a character. */
 void text_add_clean(struct buf *b, struct slice s, size_t max, bool lines);
