@@ -1,0 +1,622 @@
+/* The states of a poll, and the one dispatcher that moves between them:
+ *
+ *     WAITING -> ASKING -> ANSWERED -> STORING -> SAVING -> WAITING ...
+ *        ^         |          |
+ *        +- HELD <-+          +-> WAITING (an error, or nothing came)
+ *
+ * and at the end CONFIRMING -> STOPPED. The callbacks of the Bot API client and of the spool only note what
+ * happened; everything else is done in poll_tick, with the tick's time.
+ *
+ * The offset is always the last id of the batch at hand + 1, never the highest ever seen: ids start anew,
+ * maybe lower, after a quiet week. It is used only once the batch is durable, since sending it makes Telegram
+ * forget. */
+#include "intake/poll.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "core/backoff.h"
+#include "intake/trouble.h"
+#include "telegram/botapi.h"
+
+#define LIMIT 100
+#define DEADLINE_SLACK SECONDS(10)
+#define CONFIRM_DEADLINE SECONDS(2)
+#define PACE SECONDS(1)        /* between two answers that brought nothing */
+#define IDLE_END SECONDS(10)   /* a connection that ends after so much silence is an empty answer */
+#define TOKEN_WAIT SECONDS(60) /* before a token that was refused is tried again */
+#define OFFSET_KEEPS HOURS(24) /* an offset is not sent when the newest update is older */
+#define RETRY_FIRST SECONDS(1)
+#define CONFLICT_FIRST SECONDS(3)
+#define RETRY_CAP SECONDS(60)
+#define LIMITED_CAP HOURS(24)
+
+enum poll_state { WAITING, ASKING, ANSWERED, STORING, SAVING, HELD, CONFIRMING, STOPPED };
+
+static const char *const state_names[] = {"waiting", "asking", "storing",  "storing",
+                                          "storing", "held",   "stopping", "stopped"};
+
+/* Kinds of trouble beside the classes of botapi.h. */
+enum { TROUBLE_TOKEN_FILE = 100, TROUBLE_POISON };
+
+struct poll {
+    struct spool *spool;
+    struct spool_box *box;
+    struct botapi *api;
+    char bot[BOT_NAME_MAX + 1];
+    char *api_root, *token_file; /* for what people are told; token_file may be NULL */
+    char **allowed_updates;
+    size_t n_allowed_updates;
+    int timeout_s;
+    poll_token_fn *reread_token;
+    void *reread_arg;
+
+    enum poll_state state;
+    bool stopping;
+    int64_t at; /* WAITING: when to ask again */
+    int64_t asked_at;
+    int64_t asked_offset;
+    bool asked_single;
+    bool after_batch; /* the next request confirms a batch */
+    bool reread;      /* the token, before the next request */
+    bool token_given; /* by a reload; ends a wait */
+    bool started;
+
+    struct poll_position position; /* durable */
+    struct poll_position next;     /* in the batch */
+    struct botapi_reply reply;     /* ANSWERED, STORING */
+    size_t stored;                 /* updates of it already accepted */
+    size_t fresh;                  /* of these, new ones */
+    unsigned unsaved;              /* callbacks of the spool still to come */
+    bool lost;                     /* a part of the batch was not written */
+
+    unsigned garbled; /* whole but unreadable answers, in a row */
+    int single;       /* requests still to be made with limit 1 */
+    struct trouble trouble;
+    int64_t answered_at;
+};
+
+static bool step_waiting(struct poll *p, int64_t now);
+static bool step_asking(struct poll *p, int64_t now);
+static bool step_answered(struct poll *p, int64_t now);
+static bool step_storing(struct poll *p, int64_t now);
+static bool step_saving(struct poll *p, int64_t now);
+static bool step_held(struct poll *p, int64_t now);
+static bool step_idle(struct poll *p, int64_t now);
+
+/* Each does what its state has to do and returns whether the state changed. */
+static bool (*const steps[])(struct poll *p, int64_t now) = {
+    [WAITING] = step_waiting, [ASKING] = step_asking, [ANSWERED] = step_answered, [STORING] = step_storing,
+    [SAVING] = step_saving,   [HELD] = step_held,     [CONFIRMING] = step_idle,   [STOPPED] = step_idle,
+};
+
+/* ---- life
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* The position as the spool knows it; one that belongs to another api_root is none. */
+static void load_position(struct poll *p)
+{
+    struct poll_position own = {.offset = 0};
+
+    snprintf(own.api_root, sizeof(own.api_root), "%s", p->api_root);
+    spool_get_position(p->box, &p->position);
+    if (strcmp(p->position.api_root, own.api_root) != 0) {
+        if (p->position.offset)
+            log_info(p->bot, "intake starts without an offset: api_root is another one than before");
+        p->position = own;
+    }
+}
+
+struct poll *poll_new(const struct poll_options *o, struct err *e)
+{
+    const struct bot_config *bot = o->bot;
+    struct botapi_options ao = {
+        .api_root = bot->api_root,
+        .token = o->token,
+        .ca_file = bot->ca_file,
+        .proxy_url = o->proxy_url,
+        .ip = bot->ip,
+    };
+    struct botapi *api = botapi_new(o->loop, &ao, e);
+
+    if (!api)
+        return NULL;
+    struct poll *p = xcalloc(1, sizeof(*p));
+    p->spool = spool_of(o->box);
+    p->box = o->box;
+    p->api = api;
+    snprintf(p->bot, sizeof(p->bot), "%s", bot->name);
+    p->api_root = xstrdup(bot->api_root);
+    p->token_file = bot->token_file ? xstrdup(bot->token_file) : NULL;
+    p->n_allowed_updates = bot->n_allowed_updates;
+    p->allowed_updates = xcalloc(bot->n_allowed_updates + 1, sizeof(char *));
+    for (size_t i = 0; i < bot->n_allowed_updates; i++)
+        p->allowed_updates[i] = xstrdup(bot->allowed_updates[i]);
+    p->timeout_s = (int)(bot->poll_timeout_ms / 1000);
+    p->reread_token = o->reread_token;
+    p->reread_arg = o->reread_arg;
+    load_position(p);
+    return p;
+}
+
+void poll_free(struct poll *p)
+{
+    if (!p)
+        return;
+    botapi_free(p->api);
+    spool_forget(p->spool, p);
+    botapi_reply_free(&p->reply);
+    for (size_t i = 0; i < p->n_allowed_updates; i++)
+        free(p->allowed_updates[i]);
+    free(p->allowed_updates);
+    free(p->api_root);
+    free(p->token_file);
+    free(p);
+}
+
+int64_t poll_tick(struct poll *p, int64_t now)
+{
+    while (steps[p->state](p, now))
+        ;
+    switch (p->state) {
+    case WAITING:
+        return p->at;
+    case STORING:
+        return now; /* the spool's batch is full: goes on after its commit */
+    default:
+        return TIME_NEVER;
+    }
+}
+
+void poll_stop(struct poll *p)
+{
+    p->stopping = true;
+}
+
+bool poll_stopped(const struct poll *p)
+{
+    return p->state == STOPPED;
+}
+
+void poll_set_token(struct poll *p, const char *token)
+{
+    if (!botapi_set_token(p->api, token))
+        return;
+    p->reread = false;
+    p->token_given = true;
+}
+
+void poll_status(const struct poll *p, struct poll_status *out)
+{
+    *out = (struct poll_status){
+        .state = state_names[p->state],
+        .trouble_since = p->trouble.since,
+        .tries = p->trouble.tries,
+        .next_at = p->state == WAITING ? p->at : 0,
+        .answered_at = p->answered_at,
+        .offset = p->position.offset,
+    };
+    snprintf(out->trouble, sizeof(out->trouble), "%s", p->trouble.since ? p->trouble.text : "");
+}
+
+/* ---- waiting and asking
+ * ---------------------------------------------------------------------------------------- */
+
+/* Asks again at the given time. */
+static bool wait_until(struct poll *p, int64_t at)
+{
+    p->at = at;
+    p->state = WAITING;
+    return true;
+}
+
+/* Notes a failure, and waits. */
+static bool wait_out(struct poll *p, int kind, const char *sentence, int64_t wait_ms, int64_t now)
+{
+    trouble_met(&p->trouble, p->bot, kind, sentence, wait_ms, now);
+    return wait_until(p, now + wait_ms);
+}
+
+/* The wait before the next try, growing with the failures in a row. */
+static int64_t growing_wait(const struct poll *p, int64_t first)
+{
+    return backoff_wait(first, RETRY_CAP, p->trouble.tries + 1, (uint32_t)random_below(UINT64_C(1) << 32));
+}
+
+/* Why nothing may be taken in now; NULL if it may. */
+static const char *held_by(struct poll *p, char why[256])
+{
+    struct spool_box_status st;
+
+    if (!spool_healthy(p->spool, why))
+        return why;
+    spool_box_status(p->box, &st);
+    return st.paused_intake ? "it is paused; to resume, run: tgspool resume" : NULL;
+}
+
+static bool hold(struct poll *p, const char *why)
+{
+    log_info(p->bot, "intake stops: %s", why);
+    botapi_cancel(p->api);
+    p->state = HELD;
+    return true;
+}
+
+static bool step_held(struct poll *p, int64_t now)
+{
+    char why[256];
+
+    if (p->stopping) {
+        p->state = STOPPED; /* whoever paused it may let another take the updates: no last request */
+        return true;
+    }
+    if (held_by(p, why))
+        return false;
+    log_info(p->bot, "intake goes on");
+    return wait_until(p, now);
+}
+
+/* The reply's callback: kept for the tick. */
+static void replied(void *arg, struct botapi_reply *r)
+{
+    struct poll *p = arg;
+
+    assert(p->state == ASKING);
+    p->reply = *r;
+    p->reply.result = NULL;
+    botapi_reply_moved(r);
+    p->state = ANSWERED;
+}
+
+/* The offset that may be sent now. When the newest update is a day old, ids may soon start anew, maybe lower:
+ * then none, so that what comes is served from the head whatever its ids are. */
+static int64_t usable_offset(const struct poll *p, int64_t now)
+{
+    return now - p->position.newest_update_at >= OFFSET_KEEPS ? 0 : p->position.offset;
+}
+
+/* Reads the token anew before another try. Returns false if there is none to use. */
+static bool refresh_token(struct poll *p, int64_t now)
+{
+    struct buf token = BUF_EMPTY;
+    struct err e = ERR_NONE;
+    bool ok = !p->reread_token(p->reread_arg, &token, &e);
+
+    p->reread = !ok;
+    if (!ok)
+        wait_out(p, TROUBLE_TOKEN_FILE, e.text, TOKEN_WAIT, now);
+    else if (botapi_set_token(p->api, buf_str(&token)))
+        log_info(p->bot, "a new token was read");
+    if (token.n)
+        explicit_bzero(token.p, token.n);
+    buf_free(&token);
+    return ok;
+}
+
+static bool ask(struct poll *p, int64_t now)
+{
+    struct botapi_poll q = {
+        .offset = usable_offset(p, now),
+        .limit = p->single > 0 ? 1 : LIMIT,
+        .timeout_s = p->timeout_s,
+        .allowed_updates = p->allowed_updates,
+        .n_allowed = p->n_allowed_updates,
+        .deadline_ms = SECONDS(p->timeout_s) + DEADLINE_SLACK,
+    };
+
+    if (p->after_batch)
+        (void)FAILPOINT("poll.before_next");
+    if (!p->started)
+        log_info(p->bot, "intake starts at %s%s", p->api_root, q.offset ? "" : ", without an offset");
+    p->started = true;
+    p->after_batch = false;
+    p->asked_at = now;
+    p->asked_offset = q.offset;
+    p->asked_single = q.limit == 1;
+    p->state = ASKING;
+    botapi_get_updates(p->api, &q, replied, p);
+    return true;
+}
+
+static void confirmed(void *arg, struct botapi_reply *r)
+{
+    struct poll *p = arg;
+
+    if (r->class != BOTAPI_OK)
+        log_info(p->bot,
+                 "the last request failed (%s): what was taken may come once more, and is dropped then",
+                 r->sentence);
+    p->state = STOPPED;
+}
+
+/* Tells Telegram what was taken. The updates of the answer are thrown away: only a later offset confirms
+ * them. */
+static bool confirm(struct poll *p, int64_t now)
+{
+    struct botapi_poll q = {
+        .offset = usable_offset(p, now),
+        .limit = 1,
+        .timeout_s = 0,
+        .allowed_updates = p->allowed_updates,
+        .n_allowed = p->n_allowed_updates,
+        .deadline_ms = CONFIRM_DEADLINE,
+    };
+
+    botapi_cancel(p->api);
+    if (!q.offset) {
+        p->state = STOPPED;
+        return true;
+    }
+    p->state = CONFIRMING;
+    botapi_get_updates(p->api, &q, confirmed, p);
+    return true;
+}
+
+static bool step_waiting(struct poll *p, int64_t now)
+{
+    char why[256];
+    const char *held = held_by(p, why);
+
+    if (held)
+        return hold(p, held);
+    if (p->stopping)
+        return confirm(p, now);
+    if (now < p->at && !p->token_given)
+        return false;
+    p->token_given = false;
+    if (p->reread && !refresh_token(p, now))
+        return true;
+    return ask(p, now);
+}
+
+static bool step_asking(struct poll *p, int64_t now)
+{
+    char why[256];
+    const char *held = held_by(p, why);
+
+    if (held)
+        return hold(p, held);
+    return p->stopping ? confirm(p, now) : false;
+}
+
+static bool step_idle(struct poll *p, int64_t now)
+{
+    (void)p, (void)now;
+    return false;
+}
+
+/* ---- answers
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void drop_reply(struct poll *p)
+{
+    botapi_reply_free(&p->reply);
+    p->stored = 0;
+    p->fresh = 0;
+}
+
+/* A 409: what is the matter, and what to do about it. */
+static void conflict_sentence(const struct poll *p, char *out, size_t size)
+{
+    switch (p->reply.conflict) {
+    case CONFLICT_OTHER_POLL:
+        snprintf(out, size,
+                 "another program takes this bot's updates (409, terminated by other getUpdates request): "
+                 "stop it; or, "
+                 "to let it have them, run: tgspool pause intake %s",
+                 p->bot);
+        return;
+    case CONFLICT_WEBHOOK:
+    case CONFLICT_SET_WEBHOOK:
+        snprintf(out, size,
+                 "a webhook %s (409), so that polling gets nothing; to remove it, run: "
+                 "printf 'url=%%s/bot%%s/deleteWebhook' '%.80s' \"%s%.200s%s\" | curl -K -",
+                 p->reply.conflict == CONFLICT_WEBHOOK ? "is set for this bot" : "was just set for this bot",
+                 p->api_root, p->token_file ? "$(cat '" : "$", p->token_file ? p->token_file : "TOKEN",
+                 p->token_file ? "')" : "");
+        return;
+    default:
+        snprintf(out, size, "%s; to see the bot and its webhook, run: tgspool check", p->reply.sentence);
+    }
+}
+
+static void saved(void *arg, bool ok)
+{
+    struct poll *p = arg;
+
+    assert(p->unsaved > 0);
+    p->unsaved--;
+    if (!ok)
+        p->lost = true;
+}
+
+static void save(struct poll *p)
+{
+    p->unsaved++;
+    spool_on_durable(p->spool, saved, p);
+}
+
+/* Stores an answer raw that cannot be read even with limit 1, and passes by it. */
+static bool store_poison(struct poll *p, int64_t now)
+{
+    struct update u = {.bytes = buf_slice(&p->reply.body)};
+    int64_t id;
+
+    p->next = p->position;
+    if (!update_guess_id(u.bytes, &id) && id >= 0 && id < INT64_MAX) {
+        u.has_id = true;
+        u.id = id;
+        p->next.offset = id + 1;
+    } else if (p->asked_offset) {
+        p->next.offset = p->asked_offset + 1;
+    }
+    p->next.newest_update_at = now;
+    enum accepted got = spool_accept(p->box, &u, true, NULL);
+    if (got == ACCEPTED_NEW)
+        log_warn(p->bot,
+                 "an update that cannot be read (%zu bytes) is kept as dead; to see it, run: tgspool list "
+                 "--state dead",
+                 u.bytes.n);
+    p->fresh = got == ACCEPTED_NEW;
+    p->lost = got == ACCEPTED_FAILED;
+    p->garbled = 0;
+    p->single = 0;
+    if (!p->lost)
+        spool_set_position(p->box, &p->next);
+    save(p);
+    botapi_reply_free(&p->reply);
+    p->state = SAVING;
+    return true;
+}
+
+/* A good answer: to be stored, or empty. */
+static bool take_updates(struct poll *p, int64_t now)
+{
+    size_t n = p->reply.updates.n;
+
+    trouble_over(&p->trouble, p->bot, now);
+    p->garbled = 0;
+    p->answered_at = now;
+    if (p->single > 0)
+        p->single = n ? p->single - 1 : 0;
+    if (!n) {
+        drop_reply(p);
+        return wait_until(p, now - p->asked_at < PACE ? now + PACE : now);
+    }
+    p->next = p->position;
+    p->next.newest_update_at = now;
+    bool passed = false;
+    for (size_t i = 0; i < n; i++)
+        if (p->reply.updates.updates[i].has_id && p->reply.updates.updates[i].id < INT64_MAX) {
+            p->next.offset = p->reply.updates.updates[i].id + 1;
+            passed = true;
+        }
+    if (!passed && p->asked_offset)
+        p->next.offset =
+            p->asked_offset + 1; /* whatever stands there has an id, if only Telegram can read it */
+    p->stored = p->fresh = 0;
+    p->lost = false;
+    (void)FAILPOINT("poll.before_accept");
+    p->state = STORING;
+    return true;
+}
+
+/* An error: what follows from its class. */
+static bool take_error(struct poll *p, int64_t now)
+{
+    struct botapi_reply *r = &p->reply;
+    char sentence[640];
+    int64_t wait = growing_wait(p, RETRY_FIRST);
+
+    snprintf(sentence, sizeof(sentence), "%s", r->sentence);
+    switch (r->class) {
+    case BOTAPI_LIMITED:
+        if (r->retry_after_s >= 0)
+            wait = r->retry_after_s < LIMITED_CAP / 1000 ? SECONDS(r->retry_after_s) : LIMITED_CAP;
+        break;
+    case BOTAPI_UNAUTHORIZED:
+    case BOTAPI_NOT_FOUND:
+        wait = TOKEN_WAIT;
+        p->reread = true;
+        break;
+    case BOTAPI_CONFLICT:
+        conflict_sentence(p, sentence, sizeof(sentence));
+        botapi_drop_connection(p->api);
+        wait = growing_wait(p, CONFLICT_FIRST);
+        break;
+    default:
+        break;
+    }
+    int kind = (int)r->class;
+    drop_reply(p);
+    return wait_out(p, kind, sentence, wait, now);
+}
+
+/* An answer that came whole but cannot be read, or is too large: it may be one update that spoils it. */
+static bool take_garbled(struct poll *p, int64_t now)
+{
+    p->garbled++;
+    if (p->asked_single && p->reply.garbled)
+        return store_poison(p, now);
+    if (p->garbled >= 2 && !p->asked_single) {
+        p->single = LIMIT;
+        drop_reply(p);
+        return wait_until(p, now);
+    }
+    return take_error(p, now);
+}
+
+static bool step_answered(struct poll *p, int64_t now)
+{
+    const struct botapi_reply *r = &p->reply;
+
+    if (r->class == BOTAPI_OK)
+        return take_updates(p, now);
+    if (r->fail == HTTP_RESET && r->sent && r->waited_ms >= IDLE_END) {
+        drop_reply(p); /* somebody on the way closes what is silent for long: an empty answer */
+        return wait_until(p, now);
+    }
+    if (r->garbled || r->fail == HTTP_BAD_ANSWER)
+        return take_garbled(p, now);
+    p->garbled = 0;
+    return take_error(p, now);
+}
+
+/* ---- storing
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* Adds as much to the spool's batch as it takes. Every part has its callback: the offset moves only when all
+ * were written. */
+static bool step_storing(struct poll *p, int64_t now)
+{
+    size_t n = p->reply.updates.n;
+
+    (void)now;
+    while (p->stored < n && !p->lost) {
+        if (spool_batch_full(p->spool)) {
+            save(p);
+            return false;
+        }
+        switch (spool_accept(p->box, &p->reply.updates.updates[p->stored], false, NULL)) {
+        case ACCEPTED_NEW:
+            p->fresh++;
+            break;
+        case ACCEPTED_DUPLICATE:
+            break;
+        case ACCEPTED_FAILED:
+            p->lost = true;
+            break;
+        }
+        p->stored++;
+    }
+    if (!p->lost)
+        spool_set_position(p->box, &p->next);
+    save(p);
+    log_debug(p->bot, "%zu updates came, %zu of them new", n, p->fresh);
+    botapi_reply_free(&p->reply); /* the bytes are in the batch: give the memory back now */
+    p->state = SAVING;
+    return false;
+}
+
+static bool step_saving(struct poll *p, int64_t now)
+{
+    size_t fresh = p->fresh;
+
+    if (p->unsaved)
+        return false;
+    drop_reply(p);
+    if (p->lost) { /* nothing is confirmed: the same updates come again */
+        p->lost = false;
+        return wait_until(p, now + PACE);
+    }
+    p->position = p->next;
+    p->after_batch = true;
+    return wait_until(p, fresh ? now : now + PACE);
+}
