@@ -1,0 +1,312 @@
+/* The committer. Callbacks wait in one of two lists: for the write of the open batch, or, written already,
+ * for the sync that follows at its time (spool.sync set to a time). */
+#include "store/commit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/backoff.h"
+#include "store/dir.h"
+
+#define STALL_RETRY_MS 10
+#define REOPEN_FIRST_MS 1000
+#define REOPEN_CAP_MS 60000
+
+struct waiter {
+    struct list link;
+    store_done_fn *fn;
+    void *arg;
+    bool durable;
+};
+
+struct store {
+    struct store_dir dir;
+    struct db *db; /* NULL while failed */
+    int64_t cache_bytes;
+    enum sync_mode sync;
+    int64_t sync_ms;
+    struct list open;     /* waiters of the open batch */
+    struct list unsynced; /* durable waiters of batches that are written but not synced */
+    struct list running;  /* being called */
+    bool need_sync;       /* the open batch has durable waiters */
+    bool stalled;
+    int64_t stalled_until;
+    int64_t sync_at; /* when unsynced is to be synced */
+    int64_t reopen_at;
+    unsigned failures;
+    char why[256];
+    struct store_stats stats;
+};
+
+/* ---- waiters
+ * ------------------------------------------------------------------------------------------------------ */
+
+void store_on_done(struct store *st, bool durable, store_done_fn *fn, void *arg)
+{
+    struct waiter *w = xmalloc(sizeof(*w));
+
+    *w = (struct waiter){.fn = fn, .arg = arg, .durable = durable};
+    list_add_tail(&st->open, &w->link);
+    st->need_sync |= durable;
+}
+
+static void forget_in(struct list *l, const void *arg)
+{
+    list_each(l, it)
+    {
+        struct waiter *w = list_item(it, struct waiter, link);
+        if (w->arg == arg) {
+            list_del(it);
+            free(w);
+        }
+    }
+}
+
+void store_forget(struct store *st, const void *arg)
+{
+    forget_in(&st->open, arg);
+    forget_in(&st->unsynced, arg);
+    forget_in(&st->running, arg);
+}
+
+static void move_all(struct list *from, struct list *to)
+{
+    while (!list_empty(from)) {
+        struct list *l = from->next;
+        list_del(l);
+        list_add_tail(to, l);
+    }
+}
+
+/* Calls what is in `running`. A callback may add waiters (to `open`) and forget others. */
+static void run_waiters(struct store *st, bool ok)
+{
+    while (!list_empty(&st->running)) {
+        struct waiter *w = list_item(st->running.next, struct waiter, link);
+        list_del(&w->link);
+        w->fn(w->arg, ok);
+        free(w);
+    }
+}
+
+/* ---- failure and reopening
+ * ---------------------------------------------------------------------------------------- */
+
+void store_fail(struct store *st, const struct err *why, int64_t now)
+{
+    if (st->db) {
+        db_close(st->db);
+        st->db = NULL;
+    }
+    st->stalled = st->need_sync = false;
+    st->sync_at = TIME_NEVER;
+    snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, why->text);
+    st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, ++st->failures, UINT32_MAX / 2);
+    log_error(NULL, "the store failed, nothing was acknowledged, will reopen: %s", st->why);
+    move_all(&st->unsynced, &st->running);
+    move_all(&st->open, &st->running);
+    run_waiters(st, false);
+}
+
+static enum store_result reopen(struct store *st, int64_t now)
+{
+    struct err e = ERR_NONE;
+
+    if (!list_empty(&st->open)) { /* asked while failed */
+        move_all(&st->open, &st->running);
+        run_waiters(st, false);
+    }
+    if (now < st->reopen_at)
+        return STORE_FAILED;
+    st->db = db_open(st->dir.db_path, false, st->cache_bytes, &e);
+    if (!st->db) {
+        bool corrupt = e.exit_code == EX_DATAERR;
+        snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, e.text);
+        st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, ++st->failures, UINT32_MAX / 2);
+        log_error(NULL, "the store cannot be opened%s: %s",
+                  corrupt ? " and is damaged; keep the directory as it is" : "", st->why);
+        return STORE_FAILED;
+    }
+    st->failures = 0;
+    st->why[0] = '\0';
+    log_warn(NULL, "the store is open again");
+    return STORE_REOPENED;
+}
+
+/* ---- opening and closing
+ * ------------------------------------------------------------------------------------------ */
+
+static struct db *open_db(struct store *st, struct err *e)
+{
+    struct db *db = db_open(st->dir.db_path, st->dir.fresh, st->cache_bytes, e);
+
+    if (!db) {
+        err_prefix(e, "%s", st->dir.path);
+        return NULL;
+    }
+    if (st->dir.fresh && store_dir_ready(&st->dir, e) < 0) {
+        db_close(db);
+        return NULL;
+    }
+    return db;
+}
+
+struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms,
+                         struct err *e)
+{
+    struct store *st = xcalloc(1, sizeof(*st));
+
+    list_init(&st->open);
+    list_init(&st->unsynced);
+    list_init(&st->running);
+    st->cache_bytes = cache_bytes;
+    st->sync = sync;
+    st->sync_ms = sync_ms;
+    st->sync_at = TIME_NEVER;
+    if (store_dir_open(dir, &st->dir, e) < 0) {
+        free(st);
+        return NULL;
+    }
+    st->db = open_db(st, e);
+    if (!st->db) {
+        store_dir_close(&st->dir);
+        free(st);
+        return NULL;
+    }
+    return st;
+}
+
+void store_close(struct store *st, int64_t now)
+{
+    struct err e = ERR_NONE;
+
+    if (st->db)
+        store_commit(st, now);
+    bool synced = st->db && st->sync != SYNC_OFF && db_sync(st->db, &e) == 0;
+    move_all(&st->unsynced, &st->running);
+    run_waiters(st, synced);
+    move_all(&st->open, &st->running);
+    run_waiters(st, false);
+    if (st->db)
+        db_close(st->db);
+    store_dir_close(&st->dir);
+    free(st);
+}
+
+struct db *store_db(struct store *st)
+{
+    return st->db;
+}
+
+/* ---- committing
+ * --------------------------------------------------------------------------------------------------- */
+
+static enum store_result write_batch(struct store *st, int64_t now)
+{
+    struct err e = ERR_NONE;
+    bool sync = st->need_sync && st->sync == SYNC_ALWAYS;
+    int64_t start = clock_boot_us();
+    bool empty = db_batch_ops(st->db) == 0;
+
+    if (FAILPOINT("commit.before_write"))
+        err_set(&e, EX_IOERR, "cannot write: failpoint");
+    enum db_write w = e.exit_code ? DB_FAILED : db_write(st->db, sync, &e);
+    if (w == DB_STALLED) {
+        if (!st->stalled)
+            log_warn(NULL, "the database cannot keep up (write stall); intake waits");
+        st->stalled = true;
+        st->stalled_until = now + STALL_RETRY_MS;
+        return STORE_STALLED;
+    }
+    if (w == DB_WRITTEN && FAILPOINT("commit.after_write")) {
+        err_set(&e, EX_IOERR, "failpoint after the write");
+        w = DB_FAILED;
+    }
+    if (w == DB_FAILED) {
+        store_fail(st, &e, now);
+        return STORE_FAILED;
+    }
+    st->stalled = st->need_sync = false;
+    if (!empty) {
+        st->stats.commits++;
+        st->stats.syncs += sync;
+        st->stats.last_us = (uint64_t)(clock_boot_us() - start);
+        st->stats.total_us += st->stats.last_us;
+        if (st->stats.last_us > st->stats.max_us)
+            st->stats.max_us = st->stats.last_us;
+    }
+    return STORE_COMMITTED;
+}
+
+/* Written: the waiters run now, but those that wait for a sync at its time. */
+static void settle(struct store *st, int64_t now)
+{
+    list_each(&st->open, it)
+    {
+        struct waiter *w = list_item(it, struct waiter, link);
+        list_del(it);
+        if (w->durable && st->sync == SYNC_INTERVAL) {
+            list_add_tail(&st->unsynced, it);
+            if (st->sync_at == TIME_NEVER)
+                st->sync_at = now + st->sync_ms;
+        } else {
+            list_add_tail(&st->running, it);
+        }
+    }
+}
+
+enum store_result store_commit(struct store *st, int64_t now)
+{
+    struct err e = ERR_NONE;
+
+    if (!st->db)
+        return reopen(st, now);
+    enum store_result r = write_batch(st, now);
+    if (r != STORE_COMMITTED)
+        return r;
+    settle(st, now);
+    if (now >= st->sync_at) {
+        if (db_sync(st->db, &e) < 0) {
+            move_all(&st->running,
+                     &st->open); /* store_fail fails them all: what is not known durable is not ok */
+            store_fail(st, &e, now);
+            return STORE_FAILED;
+        }
+        st->stats.syncs++;
+        st->sync_at = TIME_NEVER;
+        move_all(&st->unsynced, &st->running);
+    }
+    run_waiters(st, true);
+    return STORE_COMMITTED;
+}
+
+bool store_healthy(const struct store *st, char why[256])
+{
+    if (why)
+        snprintf(why, 256, "%s", st->why);
+    return st->db != NULL;
+}
+
+bool store_stalled(const struct store *st)
+{
+    return st->stalled;
+}
+
+int64_t store_next_deadline(const struct store *st)
+{
+    if (!st->db)
+        return st->reopen_at;
+    if (st->stalled)
+        return st->stalled_until;
+    return st->sync_at;
+}
+
+const struct store_stats *store_stats(const struct store *st)
+{
+    return &st->stats;
+}

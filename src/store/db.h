@@ -1,0 +1,62 @@
+/* The database: RocksDB behind a few verbs. The only file that includes rocksdb/c.h is db.c, so that
+ * differences of RocksDB versions live there.
+ *
+ * Writes go to one open batch; reads see the batch and the database together. An error of any call but
+ * db_open makes the handle useful for nothing but db_close: RocksDB 7.8.3 aborts the process on some calls
+ * after a failed write. */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum family {
+    FAMILY_META, /* "default" of RocksDB */
+    FAMILY_EVENTS,
+    FAMILY_STATES,
+    FAMILY_LANES,
+    FAMILY_ORDER,
+    FAMILY_DUE,
+    FAMILY_IDS,
+    FAMILY_AUDIT,
+    FAMILIES
+};
+
+const char *family_name(enum family f);
+
+struct db;
+struct db_iter;
+
+/* Opens the database in the directory path. create: only for a directory that is empty or half-made. Returns
+ * NULL and e: EX_DATAERR for corruption, EX_IOERR for the rest. */
+struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct err *e);
+/* Drops the open batch and closes. No iterator may be alive. */
+void db_close(struct db *db);
+
+/* Returns 1 and the value (replacing what val held), 0 if there is no such key, -1 and e on failure. val may
+ * be NULL. */
+int db_get(struct db *db, enum family f, struct slice key, struct buf *val, struct err *e);
+void db_put(struct db *db, enum family f, struct slice key, struct slice value);
+void db_delete(struct db *db, enum family f, struct slice key);
+size_t db_batch_bytes(const struct db *db);
+size_t db_batch_ops(const struct db *db);
+
+enum db_write { DB_WRITTEN, DB_STALLED /* nothing was written; the batch is kept: try again */, DB_FAILED };
+/* Writes the batch (and syncs the log) and starts a new one. An empty batch is no write. */
+enum db_write db_write(struct db *db, bool sync, struct err *e);
+/* Syncs what earlier writes left unsynced. Returns 0, or -1 and e. */
+int db_sync(struct db *db, struct err *e);
+
+/* Walks keys lower <= key < upper in order, as they are now; nothing may be put or deleted while it lives. */
+struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper);
+bool db_iter_valid(const struct db_iter *it); /* false also after an error: see db_iter_free */
+void db_iter_next(struct db_iter *it);
+struct slice db_iter_key(const struct db_iter *it); /* borrowed until the next step */
+struct slice db_iter_value(const struct db_iter *it);
+/* Returns 0, or -1 and e if the walk ended by an error. */
+int db_iter_free(struct db_iter *it, struct err *e);
+
+#endif

@@ -1,0 +1,216 @@
+/* The spool's directory. `create_if_missing` on a directory that lost its CURRENT would wipe it: so a
+ * database is made only where the marker says that none ever was. */
+#include "store/dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#define MARKER "SPOOL"
+#define MARKER_TEXT "tgspool spool; schema "
+
+static int io_error(struct err *e, const char *verb, const char *path)
+{
+    return err_set(e, errno == EACCES || errno == EPERM ? EX_NOPERM : EX_IOERR, "cannot %s %s: %s", verb,
+                   path, strerror(errno));
+}
+
+/* The pid that the holder of a lock wrote, 0 if it is not there. */
+static long lock_holder(int fd)
+{
+    char text[32] = "";
+    int64_t pid;
+
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    struct slice s = slice_make(text, n > 0 ? strcspn(text, "\n") : 0);
+    return text_to_i64(s, 1, INT32_MAX, &pid) == 0 ? (long)pid : 0;
+}
+
+/* An open file description lock: gone with the process, not copied by fork and exec (O_CLOEXEC), and not lost
+ * when some other part of the process closes the same file. */
+static bool try_lock(int fd, short type)
+{
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &l) == 0;
+}
+
+static int take_lock(struct store_dir *d, struct err *e)
+{
+    char *path = xasprintf("%s/lock", d->path);
+    char pid[32];
+    int rc = -1;
+
+    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (d->lock_fd < 0) {
+        io_error(e, "open", path);
+    } else if (!try_lock(d->lock_fd, F_WRLCK)) {
+        long holder = lock_holder(d->lock_fd);
+        if (holder)
+            err_set(e, EX_TEMPFAIL,
+                    "%s is in use by process %ld; stop that one first, or talk to it: tgspool status",
+                    d->path, holder);
+        else
+            err_set(e, EX_TEMPFAIL, "%s is in use by another process", d->path);
+    } else {
+        int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+        if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, pid, (size_t)n, 0) != n)
+            io_error(e, "write", path);
+        else
+            rc = 0;
+    }
+    free(path);
+    return rc;
+}
+
+/* Something other than the lock and what a half-made spool has. */
+static int check_empty(struct store_dir *d, struct err *e)
+{
+    DIR *dir = opendir(d->path);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return io_error(e, "read", d->path);
+    while (rc == 0 && (entry = readdir(dir)) != NULL) {
+        const char *n = entry->d_name;
+        if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "lock") && strcmp(n, "db") &&
+            strcmp(n, MARKER ".new"))
+            rc = err_set(
+                e, EX_CONFIG,
+                "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own",
+                d->path, n);
+    }
+    closedir(dir);
+    return rc;
+}
+
+/* A database without marker was never finished: nothing in it was ever acknowledged. */
+static int remove_half_made(struct store_dir *d, struct err *e)
+{
+    DIR *dir = opendir(d->db_path);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return errno == ENOENT ? 0 : io_error(e, "read", d->db_path);
+    while (rc == 0 && (entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+            rc = io_error(e, "remove what is in", d->db_path);
+    }
+    closedir(dir);
+    return rc;
+}
+
+/* What the marker says. Returns 1 if it is there, 0 if not. */
+static int read_marker(struct store_dir *d, struct err *e)
+{
+    char *path = xasprintf("%s/" MARKER, d->path);
+    struct buf text = BUF_EMPTY;
+    int64_t schema;
+    int rc = -1;
+
+    if (access(path, F_OK) < 0 && errno == ENOENT) {
+        rc = 0;
+    } else if (file_read(path, 256, &text, e) == 0) {
+        size_t prefix = sizeof(MARKER_TEXT) - 1;
+        struct slice n = slice_make(buf_str(&text) + prefix, 0);
+        if (text.n > prefix && memcmp(text.p, MARKER_TEXT, prefix) == 0)
+            n.n = strcspn(n.p, "\n");
+        if (text_to_i64(n, 1, INT32_MAX, &schema) < 0)
+            err_set(e, EX_DATAERR, "%s is damaged; restore the spool from a backup", path);
+        else if (schema > STORE_SCHEMA)
+            err_set(e, EX_CONFIG,
+                    "%s was written by a newer tgspool (schema %lld, this one knows %d); nothing was "
+                    "touched: install "
+                    "that version again",
+                    d->path, (long long)schema, STORE_SCHEMA);
+        else
+            rc = 1;
+    }
+    buf_free(&text);
+    free(path);
+    return rc;
+}
+
+int store_dir_open(const char *path, struct store_dir *out, struct err *e)
+{
+    *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
+    if (file_make_dir(path, 0700, e) < 0 || take_lock(out, e) < 0)
+        goto fail;
+    int marked = read_marker(out, e);
+    if (marked < 0)
+        goto fail;
+    out->fresh = !marked;
+    if (out->fresh && (check_empty(out, e) < 0 || remove_half_made(out, e) < 0))
+        goto fail;
+    if (mkdir(out->db_path, 0700) < 0 && errno != EEXIST) {
+        io_error(e, "make", out->db_path);
+        goto fail;
+    }
+    return 0;
+fail:
+    store_dir_close(out);
+    return -1;
+}
+
+int store_dir_ready(struct store_dir *d, struct err *e)
+{
+    char *new = xasprintf("%s/" MARKER ".new", d->path), *final = xasprintf("%s/" MARKER, d->path);
+    char text[64];
+    int rc = -1, fd = -1;
+
+    snprintf(text, sizeof(text), MARKER_TEXT "%d\n", STORE_SCHEMA);
+    if (unlink(new) < 0 && errno != ENOENT)
+        io_error(e, "remove", new);
+    else if (file_create(new, slice_str(text), 0600, e) < 0)
+        ;
+    else if (FAILPOINT("store.before_marker") || rename(new, final) < 0)
+        io_error(e, "rename", new);
+    else if ((fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || fsync(fd) < 0)
+        io_error(e, "sync", d->path);
+    else
+        rc = 0;
+    if (fd >= 0)
+        close(fd);
+    d->fresh = rc != 0;
+    free(new);
+    free(final);
+    return rc;
+}
+
+void store_dir_close(struct store_dir *d)
+{
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    free(d->path);
+    free(d->db_path);
+    *d = (struct store_dir){.lock_fd = -1};
+}
+
+bool store_dir_is_locked(const char *path, long *pid)
+{
+    char *lock = xasprintf("%s/lock", path);
+    int fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    free(lock);
+    if (fd < 0)
+        return false;
+    bool held = fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+    if (pid)
+        *pid = held ? lock_holder(fd) : 0;
+    close(fd);
+    return held;
+}

@@ -1,0 +1,32 @@
+/* The spool's directory: who may use it, whether it is one of ours, and which schema it holds. Its content:
+ *   lock     held while a process uses the directory; holds its pid
+ *   SPOOL    the marker: written last when a spool is made, so that a half-made one is told from a damaged
+ * one db/      RocksDB's */
+#ifndef STORE_DIR_H
+#define STORE_DIR_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define STORE_SCHEMA 1
+
+struct store_dir {
+    char *path, *db_path;
+    int lock_fd;
+    bool fresh; /* nothing in it yet: the database is to be made */
+};
+
+/* Makes the directory if it is missing (0700), locks it and looks at its marker. Returns 0, or -1 and e:
+ * EX_TEMPFAIL when another process holds it, EX_CONFIG for a directory with other things in it or a newer
+ * schema. */
+int store_dir_open(const char *path, struct store_dir *out, struct err *e);
+/* Writes the marker: the database is complete. Returns 0 or -1. */
+int store_dir_ready(struct store_dir *d, struct err *e);
+/* Unlocks and releases. */
+void store_dir_close(struct store_dir *d);
+
+/* Whether some process holds the directory's lock; false also where there is no such directory. */
+bool store_dir_is_locked(const char *path, long *pid);
+
+#endif

@@ -1,0 +1,96 @@
+/* Values of the database: explicitly encoded, each with a version in front, documented to the byte in
+ * doc/format.md. Encoders append to a buffer; decoders return 0, or -1 for bytes that are no such record
+ * (never reading past them). */
+#ifndef WIRE_RECORDS_H
+#define WIRE_RECORDS_H
+
+#include "base/buf.h"
+#include "core/breaker.h"
+#include "core/event.h"
+
+/* `events`. The seq is in the key: the decoder leaves it alone. The decoded payload borrows from s. */
+void record_event(struct buf *out, const struct event *ev);
+int record_event_decode(struct slice s, struct event *ev);
+
+/* `states`, with the lane, so that a completion need not read the event. An empty value is the state of an
+ * event that was never tried: pending, all zero, lane not known. */
+struct state_record {
+    struct event_state st;
+    bool has_lane;
+    uint32_t epoch;
+    struct lane lane;
+};
+void record_state(struct buf *out, const struct state_record *r);
+int record_state_decode(struct slice s, struct state_record *r);
+
+/* `lanes`. */
+struct lane_record {
+    uint64_t head, tail;
+};
+void record_lane(struct buf *out, const struct lane_record *r);
+int record_lane_decode(struct slice s, struct lane_record *r);
+
+/* meta, of a box: everything about it that changes with its events. */
+enum box_counter {
+    COUNT_PROCESSING,
+    COUNT_DONE,
+    COUNT_DEAD,
+    COUNT_RECEIVED,
+    COUNT_DUPLICATES,
+    COUNT_DELIVERED,
+    COUNT_RETRIES,
+    COUNT_FAILURES,
+    COUNT_LEASE_EXPIRED,
+    COUNT_DEAD_ATTEMPTS,
+    COUNT_DEAD_REJECTED,
+    COUNT_DEAD_EXPIRED,
+    COUNT_DEAD_DISCARDED,
+    COUNTERS
+};
+struct epoch_count {
+    uint32_t epoch;
+    uint64_t unfinished;
+};
+struct box_record {
+    char name[33];
+    uint64_t next_seq;
+    enum order order;
+    uint32_t epoch;             /* of the order in force */
+    struct epoch_count *epochs; /* owned; ascending; those with unfinished events */
+    size_t n_epochs;
+    uint64_t counters[COUNTERS];
+    int64_t last_received_at;
+    bool paused_intake, paused_deliver;
+    bool breaker_open;
+    enum breaker_cause breaker_cause;
+    int64_t breaker_since;
+    uint32_t breaker_probes;
+};
+void record_box(struct buf *out, const struct box_record *r);
+/* r->epochs is to be freed by the caller. */
+int record_box_decode(struct slice s, struct box_record *r);
+
+/* meta, where polling stands. */
+struct position_record {
+    char api_root[256];
+    int64_t offset, newest_update_at;
+};
+void record_position(struct buf *out, const struct position_record *r);
+int record_position_decode(struct slice s, struct position_record *r);
+
+/* `audit`. */
+struct audit_record {
+    char who[64], act[32];
+    int64_t bot;
+    enum box box;
+    uint64_t seq;
+    uint64_t copy; /* of a replay; 0: none */
+};
+void record_audit(struct buf *out, const struct audit_record *r);
+int record_audit_decode(struct slice s, struct audit_record *r);
+
+/* A bare number (`ids`: the seq; meta/schema). */
+void record_u64(struct buf *out, uint64_t v);
+int record_u64_decode(struct slice s, uint64_t *v);
+
+#endif
