@@ -35,7 +35,7 @@ struct http_message {
     uint64_t length;
     bool by_close; /* a response that ends with its connection: a cut one cannot be told from a whole one */
     bool expect_continue;  /* a request that waits for "100 Continue" before it sends its body */
-    bool keep_alive;       /* the connection can carry another message after this one */
+    bool keep_alive;       /* once it is whole: the connection can carry another message */
     int64_t retry_after_s; /* Retry-After in seconds (capped at a year); -1: none, or a date */
     struct buf body;       /* without chunk headers; its owner may take bytes out between calls */
     uint64_t body_bytes;   /* how many of the body were read so far */
