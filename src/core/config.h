@@ -1,5 +1,5 @@
-/* The configuration as the daemon uses it: values checked, defaults filled in. Made by core/options from the text of
- * tgspool.yaml; secrets are not in it but in files that daemon/secrets reads. */
+/* The configuration as the daemon uses it: values checked, defaults filled in. Made by core/options from the
+ * text of tgspool.yaml; secrets are not in it but in files that daemon/secrets reads. */
 #ifndef CORE_CONFIG_H
 #define CORE_CONFIG_H
 
@@ -19,7 +19,13 @@ enum ip_mode { IP_ANY, IP_4, IP_6 };
 enum expire_mode { EXPIRE_OFF, EXPIRE_AUTO, EXPIRE_KINDS };
 
 #define BOT_NAME_MAX 32
+#define BOTS_MAX 256
 #define EXPIRE_KINDS_MAX 32
+
+/* A place in the config file, counted from 1; line 0: nowhere, so a default. */
+struct config_mark {
+    unsigned line, column;
+};
 
 struct expire_rule {
     char kind[64];
@@ -28,14 +34,15 @@ struct expire_rule {
 
 struct bot_config {
     char name[BOT_NAME_MAX + 1];
-    unsigned line; /* of its section, for messages */
+    unsigned line;              /* of its section, for messages */
+    struct config_mark *set_at; /* one for each row of the option table: where the file sets it */
     char *token_file, *token_credential, *token_env; /* exactly one is set */
     char *api_root;
     char *ca_file;    /* NULL: the system's */
     char *proxy_file; /* NULL: direct */
     enum ip_mode ip;
     enum intake_mode intake;
-    char **allowed_updates; /* kinds, spelled out; empty with allowed_all */
+    char **allowed_updates; /* kinds, always spelled out, never empty with INTAKE_POLL; NULL-terminated */
     size_t n_allowed_updates;
     int64_t poll_timeout_ms;
     enum order order;
@@ -64,12 +71,15 @@ struct config {
     char *socket_group; /* NULL: the process's */
     enum log_level log_level;
     enum log_format log_format;
-    struct bot_config *bots;
+    struct bot_config *bots; /* in the file's order */
     size_t n_bots;
+    struct config_mark *set_at; /* as in bot_config, for the rows of the other sections */
+    char **warnings;            /* sentences, with place, about what is allowed but unwise */
+    size_t n_warnings;
 };
 
-/* Parses and checks the text of a config file; touches no other file. `path` is for messages. Returns a config to be
- * freed, or NULL with EX_CONFIG and "PATH:LINE:COLUMN: what was wrong; what would be right". */
+/* Parses and checks the text of a config file; touches no other file. `path` is for messages. Returns a
+ * config to be freed, or NULL with EX_CONFIG and "PATH:LINE:COLUMN: what was wrong; what would be right". */
 struct config *config_parse(const char *path, struct slice text, struct err *e);
 void config_free(struct config *c);
 

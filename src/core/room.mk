@@ -5,6 +5,10 @@ libcore_a_SOURCES = \
 	src/core/backoff.c src/core/backoff.h \
 	src/core/breaker.c src/core/breaker.h \
 	src/core/config.h src/core/options.c src/core/options.h \
+	src/core/option_command.c src/core/option_command.h \
+	src/core/option_show.c src/core/option_table.c \
+	src/core/option_value.c src/core/option_value.h \
+	src/core/option_yaml.c src/core/option_yaml.h \
 	src/core/envelope.c src/core/envelope.h \
 	src/core/event.c src/core/event.h \
 	src/core/kinds.c src/core/kinds.h \

@@ -1,0 +1,282 @@
+/* The rows. A new option is a new row here and a field in core/config.h; where a value needs a new shape, a
+ * new type in core/option_value. Keep the order of the sample file. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/options.h"
+
+#define IN_CONFIG(field) offsetof(struct config, field)
+#define IN_BOT(field) offsetof(struct bot_config, field)
+#define BIT(n) (1u << (n))
+#define PUSHED (BIT(DELIVER_EXEC) | BIT(DELIVER_WORKER))
+#define PATH_BYTES 4095
+#define SOCKET_BYTES 107 /* sun_path of sockaddr_un(7), less its zero */
+
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const format_words[] = {"text", "json", NULL};
+static const char *const ip_words[] = {"any", "4", "6", NULL};
+static const char *const intake_words[] = {"poll", "none", NULL};
+static const char *const intake_planned[] = {"webhook", NULL};
+static const char *const order_words[] = {"chat", "thread", "bot", "none", NULL};
+static const char *const deliver_words[] = {"exec", "worker", "http", "pull", NULL};
+static const char *const deliver_planned[] = {"dropin", "redis", NULL};
+
+static const char *const section_names[SECTIONS] = {"spool", "listen", "alerts", "log", "bots"};
+
+/* clang-format off */
+#define PLANNED(in, what) {.section = (in), .name = (what), .planned = true}
+
+static const struct option rows[] = {
+    /* ---- spool ---- */
+    {.section = SECTION_SPOOL, .name = "dir", .type = OPTION_PATH, .offset = IN_CONFIG(dir),
+     .min = 1, .max = PATH_BYTES, .def = "/var/lib/tgspool",
+     .text = "The directory of the database. It is made with mode 0700 if it is missing; one daemon at a time holds it."},
+    {.section = SECTION_SPOOL, .name = "sync", .type = OPTION_SYNC, .offset = IN_CONFIG(sync),
+     .min = 1, .max = SECONDS(10), .def = "always",
+     .text = "When what was written counts as safe. always: after a sync of every group of writes. A time: groups are "
+             "gathered that long, and acknowledged later. off: without a sync; a power cut may lose the last moments."},
+    PLANNED(SECTION_SPOOL, "retain_done"),
+    PLANNED(SECTION_SPOOL, "retain_dead"),
+    PLANNED(SECTION_SPOOL, "dedupe_for"),
+    PLANNED(SECTION_SPOOL, "archive_dir"),
+    PLANNED(SECTION_SPOOL, "max_db"),
+    PLANNED(SECTION_SPOOL, "min_free"),
+    PLANNED(SECTION_SPOOL, "reserve"),
+    {.section = SECTION_SPOOL, .name = "cache", .type = OPTION_SIZE, .offset = IN_CONFIG(cache_bytes),
+     .min = 64 << 10, .max = INT64_C(16) << 30, .def = "4M",
+     .text = "The database's block cache. More helps only those who list and search large spools."},
+    /* ---- listen ---- */
+    {.section = SECTION_LISTEN, .name = "socket", .type = OPTION_PATH, .offset = IN_CONFIG(socket),
+     .min = 1, .max = SOCKET_BYTES, .def = "/run/tgspool/tgspool.sock",
+     .text = "The control socket: the API for the command line and for consumers of deliver: pull."},
+    {.section = SECTION_LISTEN, .name = "socket_mode", .type = OPTION_MODE, .offset = IN_CONFIG(socket_mode),
+     .min = 0, .max = 0777, .def = "\"0660\"",
+     .text = "The socket's permissions. Whoever may write to it can read, replay and discard events."},
+    {.section = SECTION_LISTEN, .name = "socket_group", .type = OPTION_TEXT, .offset = IN_CONFIG(socket_group),
+     .min = 1, .max = 64,
+     .text = "The group that the socket is given to. Unset: the daemon's own."},
+    PLANNED(SECTION_LISTEN, "http"),
+    PLANNED(SECTION_LISTEN, "api_token_file"),
+    PLANNED(SECTION_LISTEN, "webhook"),
+    PLANNED(SECTION_LISTEN, "telegram_only"),
+    PLANNED(SECTION_LISTEN, "trusted_proxy"),
+    PLANNED(SECTION_LISTEN, "tls_cert"),
+    PLANNED(SECTION_LISTEN, "tls_key"),
+    PLANNED(SECTION_LISTEN, "dropin"),
+    /* ---- alerts ---- */
+    PLANNED(SECTION_ALERTS, "oldest"),
+    PLANNED(SECTION_ALERTS, "dead"),
+    PLANNED(SECTION_ALERTS, "repeat"),
+    PLANNED(SECTION_ALERTS, "command"),
+    PLANNED(SECTION_ALERTS, "url_file"),
+    PLANNED(SECTION_ALERTS, "telegram"),
+    PLANNED(SECTION_ALERTS, "proxy_file"),
+    /* ---- log ---- */
+    {.section = SECTION_LOG, .name = "level", .type = OPTION_WORD, .offset = IN_CONFIG(log_level),
+     .words = level_words, .def = "info", .reloadable = true,
+     .text = "The least important lines that are written. No level shows tokens, payloads or handlers' texts."},
+    {.section = SECTION_LOG, .name = "format", .type = OPTION_WORD, .offset = IN_CONFIG(log_format),
+     .words = format_words, .def = "text", .reloadable = true,
+     .text = "Lines for people, or one JSON object a line."},
+    /* ---- bots ---- */
+    {.section = SECTION_BOTS, .name = "token_file", .type = OPTION_PATH, .offset = IN_BOT(token_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
+     .text = "A file that holds the bot's token, readable by its owner only (chmod 600). Each bot needs one of "
+             "token_file, token_credential and token_env. It is read again on reload and when Telegram refuses the token."},
+    {.section = SECTION_BOTS, .name = "token_credential", .type = OPTION_NAME, .offset = IN_BOT(token_credential),
+     .min = 1, .max = 255, .reloadable = true, .secret = true,
+     .text = "Instead: the name of a file in $CREDENTIALS_DIRECTORY, as systemd's LoadCredential= makes it."},
+    {.section = SECTION_BOTS, .name = "token_env", .type = OPTION_NAME, .offset = IN_BOT(token_env),
+     .min = 1, .max = 255, .reloadable = true, .secret = true,
+     .text = "Instead: the name of an environment variable. Handlers do not get to see it."},
+    {.section = SECTION_BOTS, .name = "api_root", .type = OPTION_URL, .offset = IN_BOT(api_root),
+     .min = 1, .max = 2000, .def = "https://api.telegram.org", .reloadable = true,
+     .text = "The Bot API server. A change drops the stored offset, since another server counts on its own. Plain http "
+             "off this machine is warned about: the token goes over it."},
+    {.section = SECTION_BOTS, .name = "ca_file", .type = OPTION_PATH, .offset = IN_BOT(ca_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true,
+     .text = "Certificates (PEM) to trust for https instead of the system's."},
+    {.section = SECTION_BOTS, .name = "proxy_file", .type = OPTION_PATH, .offset = IN_BOT(proxy_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
+     .text = "A private file that holds the URL of a proxy to Telegram: http://, socks5:// or socks5h://, with "
+             "user:password@ if it asks for one. With http and socks5h names are resolved at the proxy. Unset: direct."},
+    {.section = SECTION_BOTS, .name = "ip", .type = OPTION_WORD, .offset = IN_BOT(ip),
+     .words = ip_words, .def = "any", .reloadable = true,
+     .text = "The version of IP to reach Telegram by. any: both are raced."},
+    {.section = SECTION_BOTS, .name = "intake", .type = OPTION_WORD, .offset = IN_BOT(intake),
+     .words = intake_words, .planned_words = intake_planned, .def = "poll", .reloadable = true,
+     .text = "How updates are taken. poll: by long polling. none: not at all; what is stored is still delivered."},
+    PLANNED(SECTION_BOTS, "webhook_url"),
+    PLANNED(SECTION_BOTS, "webhook_secret_file"),
+    {.section = SECTION_BOTS, .name = "allowed_updates", .type = OPTION_KINDS, .offset = IN_BOT(allowed_updates),
+     .min = 1, .max = 100, .def = "[default]", .reloadable = true, .intake = BIT(INTAKE_POLL),
+     .text = "The kinds of update to ask for. default stands for Telegram's own default list, to which kinds may be "
+             "added: [default, chat_member]. all stands for every kind known to this version. What is left out here "
+             "cannot be had later."},
+    {.section = SECTION_BOTS, .name = "poll_timeout", .type = OPTION_TIME, .offset = IN_BOT(poll_timeout_ms),
+     .min = 0, .max = SECONDS(50), .step = SECONDS(1), .def = "30s", .reloadable = true, .intake = BIT(INTAKE_POLL),
+     .text = "How long Telegram holds a poll that has nothing to give."},
+    {.section = SECTION_BOTS, .name = "order", .type = OPTION_WORD, .offset = IN_BOT(order),
+     .words = order_words, .def = "chat", .reloadable = true,
+     .text = "What is handed over one at a time, in order of arrival: the updates of a chat, of a topic (thread), of the "
+             "whole bot, or nothing (none)."},
+    {.section = SECTION_BOTS, .name = "deliver", .type = OPTION_WORD, .offset = IN_BOT(deliver),
+     .words = deliver_words, .planned_words = deliver_planned, .def = "exec", .reloadable = true,
+     .text = "How updates reach the handler. exec: one process an update. worker: long-lived processes, one JSON object a "
+             "line. http: a POST like Telegram's webhook. pull: consumers claim them over the control socket."},
+    {.section = SECTION_BOTS, .name = "command", .type = OPTION_COMMAND, .offset = IN_BOT(command),
+     .min = 1, .max = 4095, .reloadable = true, .deliver = PUSHED,
+     .text = "The handler's program and arguments. Quotes and backslashes work as in a shell, but no shell runs it: no "
+             "variables, no wildcards, no pipes. Needed."},
+    {.section = SECTION_BOTS, .name = "url", .type = OPTION_URL, .offset = IN_BOT(url),
+     .min = 1, .max = 2000, .reloadable = true, .deliver = BIT(DELIVER_HTTP),
+     .text = "Where updates are POSTed. Needed."},
+    {.section = SECTION_BOTS, .name = "url_secret_file", .type = OPTION_PATH, .offset = IN_BOT(url_secret_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true, .deliver = BIT(DELIVER_HTTP),
+     .text = "A private file with what is sent as X-Telegram-Bot-Api-Secret-Token: 1 to 256 of A-Z a-z 0-9 _ -."},
+    PLANNED(SECTION_BOTS, "dropin_token_file"),
+    PLANNED(SECTION_BOTS, "pull_token_file"),
+    {.section = SECTION_BOTS, .name = "concurrency", .type = OPTION_NUMBER, .offset = IN_BOT(concurrency),
+     .min = 1, .max = 1000, .reloadable = true,
+     .def_by_deliver = {[DELIVER_EXEC] = "2", [DELIVER_WORKER] = "1", [DELIVER_HTTP] = "4", [DELIVER_PULL] = "4"},
+     .text = "How many updates, each of another lane, are with the handler at once."},
+    {.section = SECTION_BOTS, .name = "lease", .type = OPTION_TIME, .offset = IN_BOT(lease_ms),
+     .min = SECONDS(1), .max = HOURS(12), .def = "60s", .reloadable = true,
+     .text = "How long the handler may take for one update. After it the try has failed and the update is handed over "
+             "again."},
+    {.section = SECTION_BOTS, .name = "retry", .type = OPTION_TIMES, .offset = IN_BOT(retry),
+     .min = 0, .max = HOURS(24), .def = "[2s, 5s, 15s, 60s]", .reloadable = true,
+     .text = "The waits after the first, second, ... failure of an update; the last one repeats."},
+    {.section = SECTION_BOTS, .name = "jitter", .type = OPTION_NUMBER, .offset = IN_BOT(retry.jitter_percent),
+     .min = 0, .max = 100, .def = "20", .reloadable = true,
+     .text = "By how many percent a wait is made longer or shorter at random."},
+    {.section = SECTION_BOTS, .name = "max_attempts", .type = OPTION_NUMBER, .offset = IN_BOT(max_attempts),
+     .min = 1, .max = 1000, .def = "8", .reloadable = true,
+     .text = "After so many failed tries an update is dead: kept to be looked at, and no longer in the way."},
+    {.section = SECTION_BOTS, .name = "expire", .type = OPTION_EXPIRE, .offset = IN_BOT(expire),
+     .min = SECONDS(1), .max = HOURS(24 * 365), .def = "off", .reloadable = true,
+     .text = "From which age on an update is not worth handling: it becomes dead instead. auto: Telegram's own limits "
+             "of each kind. A mapping: as it says, kinds not named never, for instance {callback_query: 10m}."},
+    {.section = SECTION_BOTS, .name = "shutdown_wait", .type = OPTION_TIME, .offset = IN_BOT(shutdown_wait_ms),
+     .min = 0, .max = HOURS(1), .def = "20s", .reloadable = true,
+     .text = "How long a stop waits for running handlers. What is unfinished then is handed over again after the start."},
+};
+/* clang-format on */
+
+const struct option *option_at(size_t i)
+{
+    return i < ARRAY_LEN(rows) ? &rows[i] : NULL;
+}
+
+const struct option *option_find(enum option_section section, struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].section == section && slice_eq_str(name, rows[i].name))
+            return &rows[i];
+    return NULL;
+}
+
+const char *option_section_name(enum option_section s)
+{
+    return section_names[s];
+}
+
+/* "a, b or c" out of the words whose bit is set in mask. */
+static void add_words(struct buf *out, const char *const *words, unsigned mask)
+{
+    unsigned left = 0;
+
+    for (unsigned i = 0; words[i]; i++)
+        left += (mask >> i) & 1;
+    for (unsigned i = 0; words[i]; i++) {
+        if (!((mask >> i) & 1))
+            continue;
+        left--;
+        buf_printf(out, "%s%s", words[i], left > 1 ? ", " : left == 1 ? " or " : "");
+    }
+}
+
+static void add_times(struct buf *out, const struct option *o)
+{
+    char from[32], to[32];
+    buf_printf(out, "%s to %s", text_from_ms(o->min, from), text_from_ms(o->max, to));
+}
+
+void option_add_accepts(struct buf *out, const struct option *o)
+{
+    switch (o->type) {
+    case OPTION_PATH:
+        buf_printf(out, "an absolute path of at most %lld bytes", (long long)o->max);
+        break;
+    case OPTION_TEXT:
+        buf_printf(out, "a text of at most %lld bytes", (long long)o->max);
+        break;
+    case OPTION_NAME:
+        buf_add_str(out, "a name made of letters, digits and . _ -");
+        break;
+    case OPTION_URL:
+        buf_add_str(out, "a URL: http://HOST[:PORT][/PATH] or https://...");
+        break;
+    case OPTION_WORD:
+        add_words(out, o->words, ~0u);
+        break;
+    case OPTION_SYNC:
+        buf_add_str(out, "always, off or a time of ");
+        add_times(out, o);
+        break;
+    case OPTION_TIME:
+        buf_add_str(out, "a time of ");
+        add_times(out, o);
+        buf_add_str(out, o->step ? ", in whole seconds" : "");
+        break;
+    case OPTION_SIZE:
+        buf_printf(out, "a size of %lldK to %lldG", (long long)o->min >> 10, (long long)o->max >> 30);
+        break;
+    case OPTION_NUMBER:
+        buf_printf(out, "a number of %lld to %lld", (long long)o->min, (long long)o->max);
+        break;
+    case OPTION_MODE:
+        buf_add_str(out, "an octal mode of 0000 to 0777");
+        break;
+    case OPTION_COMMAND:
+        buf_add_str(out, "a program and its arguments");
+        break;
+    case OPTION_TIMES:
+        buf_printf(out, "a list of 1 to %d times of ", RETRY_STEPS_MAX);
+        add_times(out, o);
+        break;
+    case OPTION_KINDS:
+        buf_add_str(out, "[default], [all] or a list of kinds of update");
+        break;
+    case OPTION_EXPIRE:
+        buf_add_str(out, "off, auto or a mapping of kinds of update to times");
+        break;
+    }
+}
+
+void option_add_applies(struct buf *out, const struct option *o)
+{
+    if (o->deliver) {
+        buf_add_str(out, "deliver: ");
+        add_words(out, deliver_words, o->deliver);
+    }
+    if (o->intake) {
+        buf_add_str(out, "intake: ");
+        add_words(out, intake_words, o->intake);
+    }
+}
+
+bool option_applies(const struct option *o, const struct bot_config *bot)
+{
+    return !bot || ((!o->deliver || (o->deliver & BIT(bot->deliver))) &&
+                    (!o->intake || (o->intake & BIT(bot->intake))));
+}
+
+const char *option_default(const struct option *o, const struct bot_config *bot)
+{
+    if (o->def_by_deliver[0])
+        return o->def_by_deliver[bot ? bot->deliver : DELIVER_EXEC];
+    return o->def;
+}

@@ -1,0 +1,471 @@
+/* From the text of a value to the field of the config: one setter for each type, chosen by a table. */
+#include "core/option_value.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/kinds.h"
+#include "core/option_command.h"
+
+#define FIELD(type, base, o) ((type *)(void *)((char *)(base) + (o)->offset))
+#define SHOWN_MAX 64 /* bytes of a wrong value that a message repeats */
+
+_Static_assert(sizeof(enum sync_mode) == sizeof(unsigned), "enums are set as unsigned numbers");
+
+/* "value: not NOUN; ACCEPTED is needed" at the node. A value that may be a secret is not repeated. */
+static int wrong_value(const struct option_reader *r, const struct option *o, const struct node *n,
+                       const char *what)
+{
+    struct buf accepts = BUF_EMPTY, shown = BUF_EMPTY;
+
+    option_add_accepts(&accepts, o);
+    if (!o->secret && n->type == NODE_TEXT) {
+        buf_add_str(&shown, " \"");
+        text_add_clean(&shown, slice_make(n->text, n->len), SHOWN_MAX, false);
+        buf_add_str(&shown, n->len > SHOWN_MAX ? "...\"" : "\"");
+    }
+    node_error(r->e, r->path, n->at, "%s:%s %s; accepted: %s", o->name, buf_str(&shown), what,
+               buf_str(&accepts));
+    buf_free(&accepts);
+    buf_free(&shown);
+    return -1;
+}
+
+static int need_type(const struct option_reader *r, const struct option *o, const struct node *n,
+                     enum node_type type)
+{
+    struct buf accepts = BUF_EMPTY;
+
+    if (n->type == type)
+        return 0;
+    option_add_accepts(&accepts, o);
+    node_error(r->e, r->path, n->at, "%s: this is %s where %s is needed; accepted: %s", o->name,
+               node_type_name(n->type), node_type_name(type), buf_str(&accepts));
+    buf_free(&accepts);
+    return -1;
+}
+
+static struct slice text_of(const struct node *n)
+{
+    return slice_make(n->text, n->len);
+}
+
+void option_warn(const struct option_reader *r, struct config_mark at, const char *fmt, ...)
+{
+    struct config *c = r->config;
+    struct buf b = BUF_EMPTY;
+    va_list ap;
+
+    buf_printf(&b, "%s:%u:%u: ", r->path, at.line, at.column);
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    c->warnings = xrealloc(c->warnings, (c->n_warnings + 1) * sizeof(*c->warnings));
+    c->warnings[c->n_warnings++] = buf_steal(&b);
+}
+
+/* ---- how alike two names are -----------------------------------------------------------------------------
+ */
+
+#define NAME_CMP_MAX 40
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b: the optimal string alignment distance. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    unsigned d[3][NAME_CMP_MAX + 1] = {0};
+
+    if (na > NAME_CMP_MAX || nb > NAME_CMP_MAX)
+        return NAME_CMP_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        d[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= na; i++) {
+        unsigned *row = d[i % 3], *above = d[(i + 2) % 3], *above2 = d[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= nb; j++) {
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return d[na % 3][nb];
+}
+
+const char *option_closest(const char *name, const char *best, const char *candidate)
+{
+    unsigned limit = strlen(name) < 6 ? 1 : 2, d = distance(name, candidate);
+
+    if (d > limit || (best && distance(name, best) <= d))
+        return best;
+    return candidate;
+}
+
+/* ---- setters: each reads node n into the field of o ---------------------------------------------------- */
+
+static void replace_text(void *base, const struct option *o, struct slice s)
+{
+    char **field = FIELD(char *, base, o);
+    free(*field);
+    *field = xstrndup(s.p, s.n);
+}
+
+static int set_text(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    for (size_t i = 0; i < n->len; i++)
+        if (iscntrl((unsigned char)n->text[i]))
+            return wrong_value(r, o, n, "holds a control character");
+    if ((int64_t)n->len < o->min)
+        return wrong_value(r, o, n, "is empty");
+    if ((int64_t)n->len > o->max)
+        return wrong_value(r, o, n, "is too long");
+    replace_text(base, o, text_of(n));
+    return 0;
+}
+
+static int set_path(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    if (n->len && n->text[0] != '/')
+        return wrong_value(
+            r, o, n, "is a relative path, which would depend on where tgspool is started; start it with /");
+    return set_text(r, o, n, base);
+}
+
+static int set_name(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    for (size_t i = 0; i < n->len; i++)
+        if (!isalnum((unsigned char)n->text[i]) && !memchr("._-", n->text[i], 3))
+            return wrong_value(r, o, n, "the value is not a name");
+    if (n->len && n->text[0] == '.')
+        return wrong_value(r, o, n, "a name cannot start with a dot");
+    return set_text(r, o, n, base);
+}
+
+/* Whether a URL's authority ("HOST" or "HOST:PORT" or "[V6]:PORT") is this machine. */
+static bool is_loopback(struct slice a)
+{
+    static const char *const prefixes[] = {"127.", "localhost", "[::1]"};
+
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        size_t k = strlen(prefixes[i]);
+        if (a.n < k || !slice_eq_nocase(slice_make(a.p, k), prefixes[i]))
+            continue;
+        if (i == 0) { /* 127.0.0.1, but not 127.example.com */
+            size_t digits = 0;
+            while (digits < a.n && (isdigit((unsigned char)a.p[digits]) || a.p[digits] == '.'))
+                digits++;
+            k = digits;
+        }
+        if (k == a.n || a.p[k] == ':')
+            return true;
+    }
+    return false;
+}
+
+static int set_url(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct slice s = text_of(n);
+    size_t scheme = s.n > 7 && memcmp(s.p, "http://", 7) == 0    ? 7
+                    : s.n > 8 && memcmp(s.p, "https://", 8) == 0 ? 8
+                                                                 : 0;
+    if (!scheme)
+        return wrong_value(r, o, n, "is not a URL of http or https");
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7F || strchr("\"<>\\^`{|}#", s.p[i]))
+            return wrong_value(r, o, n, "holds a character that a URL here cannot have");
+    struct slice authority = slice_make(s.p + scheme, strcspn(s.p + scheme, "/?"));
+    if (memchr(authority.p, '@', authority.n)) /* a password: the value is not shown */
+        return node_error(r->e, r->path, n->at, "%s: a user name or password never stands in this file",
+                          o->name);
+    if (authority.n == 0 || authority.p[0] == ':')
+        return wrong_value(r, o, n, "names no host");
+    if (scheme == 7 && !is_loopback(authority))
+        option_warn(
+            r, n->at,
+            "%s goes to another machine by plain http: whoever is on the way can read and change it%s",
+            o->name, strcmp(o->name, "api_root") ? "" : ", the bot's token included; use https");
+    return set_text(r, o, n, base);
+}
+
+static int set_word(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    const char *near = NULL;
+    char hint[96] = "is not known here";
+
+    for (unsigned i = 0; o->words[i]; i++) {
+        if (slice_eq_str(text_of(n), o->words[i])) {
+            *FIELD(unsigned, base, o) = i;
+            return 0;
+        }
+        near = option_closest(n->text, near, o->words[i]);
+    }
+    for (const char *const *w = o->planned_words; w && *w; w++)
+        if (slice_eq_str(text_of(n), *w))
+            return wrong_value(r, o, n, "is planned for a later version");
+    if (near)
+        snprintf(hint, sizeof(hint), "is not known here, did you mean %s?", near);
+    return wrong_value(r, o, n, hint);
+}
+
+/* A time of one scalar, in the row's range. */
+static int read_time(const struct option_reader *r, const struct option *o, const struct node *n, int64_t *ms)
+{
+    if (need_type(r, o, n, NODE_TEXT) < 0)
+        return -1;
+    if (text_to_ms(text_of(n), ms) < 0)
+        return wrong_value(r, o, n, "is not a time (a number of seconds, or a number with ms, s, m, h or d)");
+    if (*ms < o->min || *ms > o->max)
+        return wrong_value(r, o, n, "is out of range");
+    if (o->step && *ms % o->step)
+        return wrong_value(r, o, n, "is not in whole seconds");
+    return 0;
+}
+
+static int set_time(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    return read_time(r, o, n, FIELD(int64_t, base, o));
+}
+
+static int set_sync(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct config *c = base;
+
+    c->sync_ms = 0;
+    if (slice_eq_str(text_of(n), "always")) {
+        c->sync = SYNC_ALWAYS;
+    } else if (slice_eq_str(text_of(n), "off")) {
+        c->sync = SYNC_OFF;
+        option_warn(r, n->at, "sync: off: a power cut may lose updates that Telegram was told had arrived");
+    } else {
+        c->sync = SYNC_INTERVAL;
+        return read_time(r, o, n, &c->sync_ms);
+    }
+    return 0;
+}
+
+static int set_size(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    int64_t v;
+
+    if (text_to_size(text_of(n), &v) < 0)
+        return wrong_value(r, o, n, "is not a size (a number of bytes, or a number with K, M or G)");
+    if (v < o->min || v > o->max)
+        return wrong_value(r, o, n, "is out of range");
+    *FIELD(int64_t, base, o) = v;
+    return 0;
+}
+
+static int set_number(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    int64_t v;
+
+    if (text_to_i64(text_of(n), INT64_MIN, INT64_MAX, &v) < 0)
+        return wrong_value(r, o, n, "is not a whole number");
+    if (v < o->min || v > o->max)
+        return wrong_value(r, o, n, "is out of range");
+    *FIELD(unsigned, base, o) = (unsigned)v;
+    return 0;
+}
+
+static int set_mode(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    unsigned mode = 0;
+
+    if (n->len < 3 || n->len > 4)
+        return wrong_value(r, o, n, "is not three or four octal digits");
+    for (size_t i = 0; i < n->len; i++) {
+        if (n->text[i] < '0' || n->text[i] > '7')
+            return wrong_value(r, o, n, "is not three or four octal digits");
+        mode = mode * 8 + (unsigned)(n->text[i] - '0');
+    }
+    if (mode > o->max)
+        return wrong_value(r, o, n, "is out of range");
+    if (mode & 07)
+        option_warn(r, n->at, "%s lets every user of this machine read, replay and discard events", o->name);
+    *FIELD(unsigned, base, o) = mode;
+    return 0;
+}
+
+static int set_command(const struct option_reader *r, const struct option *o, const struct node *n,
+                       void *base)
+{
+    struct config_mark at = n->at;
+    const char *why = NULL;
+    size_t offset = 0;
+
+    if (memchr(n->text, '\0', n->len))
+        return wrong_value(r, o, n, "holds a zero byte");
+    if ((int64_t)n->len > o->max)
+        return wrong_value(r, o, n, "is too long");
+    char **argv = command_split(n->text, &why, &offset);
+    if (!argv) {
+        if (n->verbatim)
+            for (size_t i = 0; i < offset; i++)
+                at.column += ((unsigned char)n->text[i] & 0xC0) != 0x80;
+        return node_error(r->e, r->path, at,
+                          "%s: %s; accepted: a program and its arguments, quoted as in a shell", o->name,
+                          why);
+    }
+    command_free(*FIELD(char **, base, o));
+    *FIELD(char **, base, o) = argv;
+    return 0;
+}
+
+static int set_times(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct retry_schedule *s = FIELD(struct retry_schedule, base, o);
+
+    if (n->n_children < 1 || n->n_children > RETRY_STEPS_MAX)
+        return wrong_value(r, o, n, n->n_children ? "the list is too long" : "the list is empty");
+    for (size_t i = 0; i < n->n_children; i++)
+        if (read_time(r, o, &n->child[i], &s->step_ms[i]) < 0)
+            return -1;
+    s->n = n->n_children;
+    return 0;
+}
+
+/* Whether a kind's name can be one; one that Telegram added after this version is let through with a warning.
+ */
+static int check_kind(const struct option_reader *r, const struct option *o, const struct node *n)
+{
+    const char *near = NULL;
+
+    if (need_type(r, o, n, NODE_TEXT) < 0)
+        return -1;
+    if (n->len == 0 || n->len >= sizeof(((struct expire_rule *)NULL)->kind) ||
+        strspn(n->text, "abcdefghijklmnopqrstuvwxyz_0123456789") != n->len)
+        return wrong_value(r, o, n, "is not a kind of update");
+    if (kind_find(text_of(n)))
+        return 0;
+    for (size_t i = 0; kind_at(i); i++)
+        near = option_closest(n->text, near, kind_at(i)->name);
+    option_warn(r, n->at, "%s: %s is no kind of update that this version knows%s%s%s", o->name, n->text,
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return 0;
+}
+
+static void add_kind(struct bot_config *b, const char *kind)
+{
+    for (size_t i = 0; i < b->n_allowed_updates; i++)
+        if (strcmp(b->allowed_updates[i], kind) == 0)
+            return;
+    b->allowed_updates = xrealloc(b->allowed_updates, (b->n_allowed_updates + 2) * sizeof(char *));
+    b->allowed_updates[b->n_allowed_updates++] = xstrdup(kind);
+    b->allowed_updates[b->n_allowed_updates] = NULL;
+}
+
+static void clear_kinds(const struct option *o, void *base)
+{
+    struct bot_config *b = base;
+
+    (void)o;
+    command_free(b->allowed_updates);
+    b->allowed_updates = NULL;
+    b->n_allowed_updates = 0;
+}
+
+static int set_kinds(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    clear_kinds(o, base);
+    if (n->n_children == 0 || (int64_t)n->n_children > o->max)
+        return wrong_value(r, o, n, n->n_children ? "the list is too long" : "the list is empty");
+    for (size_t i = 0; i < n->n_children; i++) {
+        const struct node *item = &n->child[i];
+        bool is_text = item->type == NODE_TEXT;
+        bool all = is_text && slice_eq_str(text_of(item), "all");
+        bool def = is_text && slice_eq_str(text_of(item), "default");
+        if (all && n->n_children > 1)
+            return wrong_value(r, o, item, "holds every kind already; it stands alone");
+        if (!all && !def && check_kind(r, o, item) < 0)
+            return -1;
+        if (!all && !def)
+            add_kind(base, item->text);
+        for (size_t k = 0; (all || def) && kind_at(k); k++)
+            if (all || kind_at(k)->on_by_default)
+                add_kind(base, kind_at(k)->name);
+    }
+    return 0;
+}
+
+static int set_expire(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct bot_config *b = base;
+
+    b->n_expire_rules = 0;
+    if (n->type == NODE_TEXT) {
+        b->expire = slice_eq_str(text_of(n), "off") ? EXPIRE_OFF : EXPIRE_AUTO;
+        if (b->expire == EXPIRE_AUTO && !slice_eq_str(text_of(n), "auto"))
+            return wrong_value(r, o, n, "is neither");
+        return 0;
+    }
+    if (need_type(r, o, n, NODE_MAP) < 0)
+        return -1;
+    if (n->n_children == 0 || n->n_children > EXPIRE_KINDS_MAX)
+        return wrong_value(r, o, n, n->n_children ? "the mapping is too long" : "the mapping is empty");
+    b->expire = EXPIRE_KINDS;
+    for (size_t i = 0; i < n->n_children; i++) {
+        struct expire_rule *rule = &b->expire_rules[b->n_expire_rules++];
+        if (check_kind(r, o, n->child[i].key) < 0 || read_time(r, o, &n->child[i], &rule->ms) < 0)
+            return -1;
+        snprintf(rule->kind, sizeof(rule->kind), "%s", n->child[i].key->text);
+    }
+    return 0;
+}
+
+static void clear_text(const struct option *o, void *base)
+{
+    free(*FIELD(char *, base, o));
+    *FIELD(char *, base, o) = NULL;
+}
+
+static void clear_command(const struct option *o, void *base)
+{
+    command_free(*FIELD(char **, base, o));
+    *FIELD(char **, base, o) = NULL;
+}
+
+struct type_row {
+    int (*set)(const struct option_reader *r, const struct option *o, const struct node *n, void *base);
+    void (*clear)(const struct option *o, void *base);
+    enum node_type node; /* what the file must hold */
+    bool or_map;         /* or a mapping */
+};
+
+static const struct type_row types[] = {
+    [OPTION_PATH] = {set_path, clear_text, NODE_TEXT, false},
+    [OPTION_TEXT] = {set_text, clear_text, NODE_TEXT, false},
+    [OPTION_NAME] = {set_name, clear_text, NODE_TEXT, false},
+    [OPTION_URL] = {set_url, clear_text, NODE_TEXT, false},
+    [OPTION_WORD] = {set_word, NULL, NODE_TEXT, false},
+    [OPTION_SYNC] = {set_sync, NULL, NODE_TEXT, false},
+    [OPTION_TIME] = {set_time, NULL, NODE_TEXT, false},
+    [OPTION_SIZE] = {set_size, NULL, NODE_TEXT, false},
+    [OPTION_NUMBER] = {set_number, NULL, NODE_TEXT, false},
+    [OPTION_MODE] = {set_mode, NULL, NODE_TEXT, false},
+    [OPTION_COMMAND] = {set_command, clear_command, NODE_TEXT, false},
+    [OPTION_TIMES] = {set_times, NULL, NODE_LIST, false},
+    [OPTION_KINDS] = {set_kinds, clear_kinds, NODE_LIST, false},
+    [OPTION_EXPIRE] = {set_expire, NULL, NODE_TEXT, true},
+};
+
+int option_set(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    const struct type_row *t = &types[o->type];
+
+    if (!(t->or_map && n->type == NODE_MAP) && need_type(r, o, n, t->node) < 0)
+        return -1;
+    return t->set(r, o, n, base);
+}
+
+void option_clear(const struct option *o, void *base)
+{
+    if (types[o->type].clear)
+        types[o->type].clear(o, base);
+}
