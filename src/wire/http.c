@@ -47,8 +47,36 @@ static int bad(struct http_parser *p, int status, const char *why)
     return -1;
 }
 
-/* ---- lines
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- what may stand where ----------------------------------------------------------------------------- */
+
+/* A name: RFC 9110, section 5.6.2. */
+static bool is_token(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!s.p[i] || (!isalnum((unsigned char)s.p[i]) && !strchr("!#$%&'*+-.^_`|~", s.p[i])))
+            return false;
+    return s.n > 0;
+}
+
+/* A field's value: no control characters but the tab. */
+static bool is_value(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7F)
+            return false;
+    return true;
+}
+
+/* A request's target: visible ASCII. */
+static bool is_target(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)
+            return false;
+    return s.n > 0;
+}
+
+/* ---- lines -------------------------------------------------------------------------------------------- */
 
 /* Checks bytes that are no body: CR and LF only as a pair, and CRLF at once behind a chunk's data. */
 static int check_framing(struct http_parser *p, const char *from, const char *to)
@@ -101,8 +129,7 @@ static ssize_t gather_head(struct http_parser *p, struct slice in, bool *whole)
     return (ssize_t)i;
 }
 
-/* ---- llhttp's callbacks
- * ------------------------------------------------------------------------------------------ */
+/* ---- llhttp's callbacks ------------------------------------------------------------------------------- */
 
 static struct http_parser *of(llhttp_t *ll)
 {
@@ -221,6 +248,8 @@ static int read_request_head(struct http_parser *p)
     struct slice expect;
     size_t hosts = count_fields(m, "Host", NULL);
 
+    if (!is_target(m->target))
+        return bad(p, 400, "a wrong request target");
     if (slice_eq_str(m->method, "CONNECT"))
         return bad(p, 501, "CONNECT is not served"); /* its body, if any, could be read in two ways */
     if (hosts > 1 || (hosts == 0 && m->minor == 1))
@@ -238,6 +267,8 @@ static int read_response_head(struct http_parser *p)
     struct slice after;
     int64_t seconds;
 
+    if (m->status < 100 || m->status > 599)
+        return bad(p, 400, "a wrong status");
     if (m->status == 101)
         return bad(p, 400, "a switch of protocols that was not asked for");
     if (m->status < 200)
@@ -260,6 +291,9 @@ static int on_headers_complete(llhttp_t *ll)
     m->minor = ll->http_minor;
     m->fields = p->fields;
     m->retry_after_s = -1;
+    for (size_t i = 0; i < m->n_fields; i++)
+        if (!is_token(m->fields[i].name) || !is_value(m->fields[i].value))
+            return bad(p, 400, "a wrong header line");
     if (ll->http_major != 1 || ll->http_minor > 1)
         return bad(p, 505, "a version that is not HTTP/1.0 or 1.1");
     if (read_framing(p) < 0)
@@ -293,8 +327,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* ---- the parser
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the parser --------------------------------------------------------------------------------------- */
 
 struct http_parser *http_parser_new(enum http_side side, size_t max_body)
 {
@@ -450,8 +483,7 @@ const char *http_parser_error(const struct http_parser *p, int *status)
     return p->why ? p->why : "";
 }
 
-/* ---- writing
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------ */
 
 const char *http_status_text(int status)
 {
@@ -493,22 +525,10 @@ const char *http_status_text(int status)
     return status >= 100 && status < 600 ? classes[status / 100 - 1] : "Unknown";
 }
 
-/* RFC 9110, section 5.6.2. */
-static bool is_token(const char *s)
-{
-    for (const char *p = s; *p; p++)
-        if (!isalnum((unsigned char)*p) && !strchr("!#$%&'*+-.^_`|~", *p))
-            return false;
-    return *s != '\0';
-}
-
 int http_add_field(struct buf *out, const char *name, struct slice value)
 {
-    if (!is_token(name))
+    if (!is_token(slice_str(name)) || !is_value(value))
         return -1;
-    for (size_t i = 0; i < value.n; i++)
-        if (((unsigned char)value.p[i] < 0x20 && value.p[i] != '\t') || value.p[i] == 0x7F)
-            return -1;
     buf_printf(out, "%s: ", name);
     buf_add_slice(out, value);
     buf_add_str(out, "\r\n");
@@ -517,11 +537,8 @@ int http_add_field(struct buf *out, const char *name, struct slice value)
 
 int http_add_request_line(struct buf *out, const char *method, const char *target)
 {
-    if (!is_token(method) || !*target)
+    if (!is_token(slice_str(method)) || !is_target(slice_str(target)))
         return -1;
-    for (const char *p = target; *p; p++)
-        if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7F)
-            return -1;
     buf_printf(out, "%s %s HTTP/1.1\r\n", method, target);
     return 0;
 }

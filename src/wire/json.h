@@ -1,5 +1,5 @@
-/* JSON helpers around yajl: a writer for what we send, a small tree for what we are sent. Updates are not read by
- * this but by core/update. */
+/* JSON helpers around yajl: a writer for what we send, a small tree for what we are sent. Updates are not
+ * read by this but by core/update. */
 #ifndef WIRE_JSON_H
 #define WIRE_JSON_H
 
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 
-/* ---- writing: into a buffer, commas and quotes by the writer -------------------------------------------------- */
+/* ---- writing: into a buffer, commas and quotes by the writer ------------------------------------------ */
 
 struct json_out {
     struct buf *out; /* borrowed */
@@ -39,12 +39,12 @@ void json_kv_int(struct json_out *j, const char *key, int64_t v);
 void json_kv_uint(struct json_out *j, const char *key, uint64_t v);
 void json_kv_bool(struct json_out *j, const char *key, bool v);
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------ */
 
 struct json; /* a value in a tree; borrowed from its root */
 
-/* Parses one JSON text: at most 64 levels deep, repeated names refused. Strings may hold invalid UTF-8. Returns the
- * root, to be released by json_free, or NULL and a sentence in why (may be NULL). */
+/* Parses one JSON text: at most 64 levels deep, repeated names refused. Strings may hold invalid UTF-8.
+ * Returns the root, to be released by json_free, or NULL and a sentence in why (may be NULL). */
 struct json *json_parse(struct slice text, char why[128]);
 void json_free(struct json *root);
 
