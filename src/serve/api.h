@@ -1,0 +1,65 @@
+/* The one request path (design.md sections 7 and 10): what the control socket, later the network listener,
+ * and commands without a daemon ask of the spool. It knows requests and JSON answers, no HTTP connection.
+ *
+ * A request is answered at once, or after a commit, or when something happens (a waiting claim, a tail), or
+ * after a long walk over the events, which runs in slices. Whoever owns the spool's tick calls api_tick
+ * between spool_work and spool_commit, and wakes up at api_next_deadline.
+ */
+#ifndef SERVE_API_H
+#define SERVE_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "spool/spool.h"
+#include "wire/json.h"
+
+struct api;
+struct api_call; /* a request that waits for its answer */
+
+#define API_BODY_MAX (8u << 20) /* of a request */
+#define API_SLICE_US 5000       /* longest stretch of work a tick gives to walks */
+
+/* What the api is told by its surroundings. Functions but the clocks may be NULL. */
+struct api_hooks {
+    const char *version;
+    int64_t started_at;
+    int64_t (*now)(void); /* milliseconds since 1970, as spool_begin is given */
+    int64_t (*us)(void);  /* microseconds of any clock that only grows */
+    /* Writes one JSON value: how intake of this bot stands. */
+    void (*intake_status)(void *arg, const char *bot, struct json_out *j);
+    /* Ends whoever of this process works on an event, because a person discards it. */
+    void (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);
+    /* Whether this bot's events are taken by claims (deliver: pull). NULL: every bot's. */
+    bool (*pulled)(void *arg, const char *bot);
+    void *arg;
+};
+
+/* Watches the spool (spool_watch) for tail. hooks is copied; its version borrowed. */
+struct api *api_new(struct spool *sp, const struct api_hooks *hooks);
+/* Ends every call without an answer. Claims on their way are released. */
+void api_free(struct api *api);
+
+struct api_request {
+    struct slice method, path; /* percent-decoding not done */
+    struct slice query;        /* without '?' */
+    struct slice body;
+    const char *who; /* for the audit log: "uid 0 (socket)" */
+    bool on_socket;  /* by the control socket or in-process: allowed to do everything */
+};
+
+/* The answer: a JSON document, borrowed for the call. retry_after_s -1: none. */
+typedef void api_reply_fn(void *arg, int status, struct slice body, int64_t retry_after_s);
+
+/* Starts a request. r's strings are borrowed until the reply or api_cancel. Returns NULL if fn was called
+ * already, else a handle that is valid until fn is called. */
+struct api_call *api_handle(struct api *api, const struct api_request *r, api_reply_fn *fn, void *arg);
+/* The client went away: fn is not called, a waiting claim takes nothing, a walk ends where it is. */
+void api_cancel(struct api_call *call);
+
+void api_tick(struct api *api);
+/* TIME_NEVER: nothing to wait for; at or before now: at once. */
+int64_t api_next_deadline(const struct api *api);
+
+#endif

@@ -1,0 +1,194 @@
+/* Status, pause and resume. */
+#include "base/clock.h"
+#include "serve/api_call.h"
+#include "serve/api_event.h"
+
+/* ---- status
+ * ------------------------------------------------------------------------------------------------------- */
+
+static const char *cause_name(enum breaker_cause cause)
+{
+    switch (cause) {
+    case BREAKER_UNAVAILABLE:
+        return "unavailable";
+    case BREAKER_LIMITED:
+        return "limited";
+    case BREAKER_FAILURES:
+        return "failures";
+    default:
+        return NULL;
+    }
+}
+
+static void write_counts(struct json_out *j, const struct spool_counts *n)
+{
+    json_kv_uint(j, "pending", n->pending);
+    json_kv_uint(j, "processing", n->processing);
+    json_kv_uint(j, "done", n->done);
+    json_kv_uint(j, "dead", n->dead);
+    json_key(j, "since_made");
+    json_object(j);
+    json_kv_uint(j, "received", n->received);
+    json_kv_uint(j, "duplicates", n->duplicates);
+    json_kv_uint(j, "delivered", n->delivered);
+    json_kv_uint(j, "failures", n->failures);
+    json_kv_uint(j, "retries", n->retries);
+    json_kv_uint(j, "lease_expired", n->lease_expired);
+    json_key(j, "dead");
+    json_object(j);
+    for (enum reason r = REASON_ATTEMPTS; r <= REASON_DISCARDED; r++)
+        json_kv_uint(j, reason_name(r), n->dead_by_reason[r]);
+    json_object_end(j);
+    json_object_end(j);
+}
+
+static void write_breaker(struct json_out *j, const struct breaker *b)
+{
+    json_key(j, "breaker");
+    json_object(j);
+    json_kv_bool(j, "open", b->open);
+    json_kv_cstr(j, "cause", b->open ? cause_name(b->cause) : NULL);
+    event_write_time(j, "since", b->open ? b->since : 0);
+    event_write_time(j, "probe_at", b->open ? b->probe_at : 0);
+    json_object_end(j);
+}
+
+static void write_box(struct json_out *j, const struct api *api, struct spool_box *b)
+{
+    struct spool_box_status st;
+    const char *bot = spool_box_bot(b);
+
+    spool_box_status(b, &st);
+    json_object(j);
+    json_kv_cstr(j, "bot", bot);
+    json_kv_int(j, "bot_id", spool_box_bot_id(b));
+    json_kv_cstr(j, "box", box_name(spool_box_which(b)));
+    json_kv_bool(j, "orphan", st.orphan);
+    write_counts(j, &st.counts);
+    event_write_time(j, "oldest_unfinished_at", st.oldest_unfinished_at);
+    json_key(j, "oldest_unfinished_age");
+    if (st.oldest_unfinished_at)
+        json_int(j, (api_now(api) - st.oldest_unfinished_at) / 1000);
+    else
+        json_null(j);
+    event_write_time(j, "last_received_at", st.last_received_at);
+    write_breaker(j, &st.breaker);
+    json_key(j, "paused");
+    json_object(j);
+    json_kv_bool(j, "intake", st.paused_intake);
+    json_kv_bool(j, "deliver", st.paused_deliver);
+    json_object_end(j);
+    json_kv_bool(j, "behind_barrier", st.behind_barrier);
+    if (spool_box_which(b) == BOX_IN && !st.orphan && api->hooks.intake_status) {
+        json_key(j, "intake");
+        api->hooks.intake_status(api->hooks.arg, bot, j);
+    }
+    json_object_end(j);
+}
+
+static void write_commits(struct json_out *j, const struct spool *sp)
+{
+    struct spool_commit_stats s;
+
+    spool_commit_stats(sp, &s);
+    json_key(j, "commits");
+    json_object(j);
+    json_kv_uint(j, "commits", s.commits);
+    json_kv_uint(j, "syncs", s.syncs);
+    json_kv_uint(j, "events", s.events);
+    json_kv_uint(j, "last_us", s.last_us);
+    json_kv_uint(j, "max_us", s.max_us);
+    json_kv_uint(j, "total_us", s.total_us);
+    json_object_end(j);
+}
+
+void api_status(struct api_call *c, const struct api_request *r, const struct params *p)
+{
+    const struct api *api = c->api;
+    struct buf out = BUF_EMPTY;
+    struct json_out j;
+    char why[256] = "";
+
+    (void)r;
+    (void)p;
+    bool healthy = spool_healthy(api->sp, why);
+    json_start(&j, &out);
+    json_object(&j);
+    json_kv_cstr(&j, "version", api->hooks.version);
+    event_write_time(&j, "started_at", api->hooks.started_at);
+    event_write_time(&j, "now", api_now(api));
+    json_kv_bool(&j, "healthy", healthy);
+    json_kv_cstr(&j, "trouble", healthy ? NULL : why);
+    json_key(&j, "boxes");
+    json_array(&j);
+    for (struct spool_box *b = spool_next_box(api->sp, NULL); b; b = spool_next_box(api->sp, b))
+        write_box(&j, api, b);
+    json_array_end(&j);
+    write_commits(&j, api->sp);
+    json_object_end(&j);
+    json_end(&j);
+    api_answer(c, 200, buf_slice(&out));
+    buf_free(&out);
+}
+
+/* Alive: the loop turns and answers, whatever the store does. */
+void api_healthz(struct api_call *c, const struct api_request *r, const struct params *p)
+{
+    (void)r;
+    (void)p;
+    api_answer(c, 200, slice_str("{\"ok\":true}"));
+}
+
+/* ---- pause, resume
+ * ------------------------------------------------------------------------------------------------ */
+
+/* Without `what`: both. */
+static void set_paused(struct api_call *c, const struct params *p, bool paused)
+{
+    const struct param *what = params_get(p, "what");
+    bool intake = !what || slice_eq_str(what->text, "intake");
+    bool deliver = !what || slice_eq_str(what->text, "deliver");
+    struct buf out = BUF_EMPTY;
+    struct json_out j;
+
+    struct spool_box *in = api_box_of(c, p, BOX_IN);
+    if (!in)
+        return;
+    if (!intake && !deliver) {
+        api_fail(c, 422, "bad_value", "\"what\" must be intake or deliver; without it, both are meant");
+        return;
+    }
+    if (!spool_healthy(c->api->sp, NULL)) {
+        api_fail_store(c);
+        return;
+    }
+    struct spool_box *calls = spool_find_box(c->api->sp, spool_box_bot(in), BOX_OUT);
+    if (intake)
+        spool_pause(in, true, paused);
+    if (deliver)
+        spool_pause(in, false, paused);
+    if (deliver && calls)
+        spool_pause(calls, false, paused);
+    json_start(&j, &out);
+    json_object(&j);
+    json_kv_cstr(&j, "bot", spool_box_bot(in));
+    if (intake)
+        json_kv_cstr(&j, "intake", paused ? "paused" : "running");
+    if (deliver)
+        json_kv_cstr(&j, "deliver", paused ? "paused" : "running");
+    json_object_end(&j);
+    json_end(&j);
+    api_answer_durable(c, 200, &out);
+}
+
+void api_pause(struct api_call *c, const struct api_request *r, const struct params *p)
+{
+    (void)r;
+    set_paused(c, p, true);
+}
+
+void api_resume(struct api_call *c, const struct api_request *r, const struct params *p)
+{
+    (void)r;
+    set_paused(c, p, false);
+}
