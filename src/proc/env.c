@@ -66,26 +66,38 @@ void proc_env_init(struct proc_env *env)
             add(env, xstrdup(*var));
 }
 
+/* Where a variable stands, or n. */
+static size_t find(const struct proc_env *env, const char *name)
+{
+    size_t i = 0;
+
+    while (i < env->n && !is_named(env->vars[i], name))
+        i++;
+    return i;
+}
+
 void proc_env_set(struct proc_env *env, const char *name, const char *value)
 {
     char *var = xasprintf("%s=%s", name, value);
+    size_t i = find(env, name);
 
-    for (size_t i = 0; i < env->n; i++) {
-        if (is_named(env->vars[i], name)) {
-            free(env->vars[i]);
-            env->vars[i] = var;
-            return;
-        }
+    if (i == env->n) {
+        add(env, var);
+        return;
     }
-    add(env, var);
+    free(env->vars[i]);
+    env->vars[i] = var;
 }
 
-const char *proc_env_get(const struct proc_env *env, const char *name)
+void proc_env_unset(struct proc_env *env, const char *name)
 {
-    for (size_t i = 0; i < env->n; i++)
-        if (is_named(env->vars[i], name))
-            return env->vars[i] + strlen(name) + 1;
-    return NULL;
+    size_t i = find(env, name);
+
+    if (i == env->n)
+        return;
+    free(env->vars[i]);
+    env->vars[i] = env->vars[--env->n];
+    env->vars[env->n] = NULL;
 }
 
 void proc_env_free(struct proc_env *env)

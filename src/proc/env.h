@@ -18,8 +18,7 @@ void proc_env_hide(const char *name);
 void proc_env_init(struct proc_env *env);
 /* Adds NAME=value; one that is there already is replaced. */
 void proc_env_set(struct proc_env *env, const char *name, const char *value);
-/* The value, or NULL. */
-const char *proc_env_get(const struct proc_env *env, const char *name);
+void proc_env_unset(struct proc_env *env, const char *name);
 void proc_env_free(struct proc_env *env);
 
 #endif

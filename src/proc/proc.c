@@ -192,8 +192,6 @@ bool proc_reap(struct proc *p)
     int why;
     if (read(p->report, &why, sizeof(why)) == (ssize_t)sizeof(why))
         p->exec_errno = why;
-    proc_close_fd(&p->report);
-    exitfd_close(&p->exit);
     return true;
 }
 
@@ -233,17 +231,22 @@ void proc_close_fd(int *fd)
     *fd = -1;
 }
 
+void proc_close(struct proc *p)
+{
+    proc_close_fd(&p->in);
+    proc_close_fd(&p->out);
+    proc_close_fd(&p->err);
+    proc_close_fd(&p->report);
+    exitfd_close(&p->exit);
+}
+
 void proc_drop(struct proc *p)
 {
     if (p->pid > 0 && (!p->reaped || group_alive(p->pid))) {
         kill(-p->pid, SIGKILL);
         proc_reap(p);
     }
-    proc_close_fd(&p->in);
-    proc_close_fd(&p->out);
-    proc_close_fd(&p->err);
-    proc_close_fd(&p->report);
-    exitfd_close(&p->exit);
+    proc_close(p);
 }
 
 size_t proc_unread(const struct proc *p)

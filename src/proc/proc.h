@@ -40,6 +40,8 @@ int64_t proc_end_step(struct proc *p, int64_t now);
 
 /* Closes one of in, out, err (by its address in p); harmless if closed. */
 void proc_close_fd(int *fd);
+/* Closes everything of a child that was reaped; what is left of its group lives on. */
+void proc_close(struct proc *p);
 /* Kills what may still live, without waiting for it, and closes everything. A child not yet reaped stays a
  * zombie until we end, so owners end first. */
 void proc_drop(struct proc *p);

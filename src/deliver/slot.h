@@ -1,0 +1,62 @@
+/* Inside deliver/: what slots.c and the deliverers know of each other. A deliverer handles one event at a
+ * time in each slot; it is an ops table here and one file of its own. */
+#ifndef DELIVER_SLOT_H
+#define DELIVER_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/config.h"
+#include "core/envelope.h"
+#include "core/outcome.h"
+#include "spool/spool.h"
+
+struct loop;
+struct slots;
+struct slot;
+
+/* What of a bot's configuration deliverers go by, copied; shared by the slots that were made under it,
+ * because work that runs goes on as it was begun when the configuration is reloaded. */
+struct deliver_config {
+    unsigned refs;
+    char bot[BOT_NAME_MAX + 1];
+    enum deliver_mode mode;
+    char **command; /* NULL-terminated; exec and worker */
+    char *url;      /* http */
+    char *secret;   /* NULL: none */
+};
+
+struct deliverer {
+    const char *name;
+    /* Makes what a slot needs, or returns NULL and e. Starts nothing. */
+    void *(*new)(struct slot *s, struct err *e);
+    /* Handles slot_claim(s); ends in one slot_end(), which may come at once. */
+    void (*start)(void *work);
+    /* Ends the try under way: slot_end() with this outcome as soon as nothing of it runs. How the handler
+     * ended by itself, if it did, comes first. */
+    void (*cancel)(void *work, enum outcome_kind as);
+    /* No event is under way and none will come: ends what runs. */
+    void (*stop)(void *work);
+    bool (*quiet)(void *work); /* nothing runs */
+    void (*free)(void *work);  /* whatever runs is killed */
+};
+
+extern const struct deliverer deliverer_exec, deliverer_worker, deliverer_http;
+
+struct loop *slot_loop(const struct slot *s);
+const struct deliver_config *slot_config(const struct slot *s);
+const struct claim *slot_claim(const struct slot *s); /* NULL: free */
+void slot_envelope(const struct slot *s, struct envelope *out);
+
+/* The try is over. after_ms: the time given with it, -1: none. error is copied. */
+void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct slice error);
+/* The handler asks for more time; returns the new deadline. */
+int64_t slot_extend(struct slot *s, int64_t by_ms);
+/* The handler gave calls or keys, which this version does not store: says so once. */
+void slot_note_calls(struct slot *s);
+/* Whether an answer's text (or its beginning) seems to hold Bot API calls: notes it. */
+void slot_look_for_calls(struct slot *s, struct slice answer);
+
+#endif

@@ -1,0 +1,445 @@
+/* The pool of slots. Which events come, how many, and what an outcome means is the spool's business; how a
+ * handler is talked to is the deliverer's. This file only keeps who is free. */
+#include "deliver/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "deliver/slot.h"
+#include "net/loop.h"
+#include "proc/env.h"
+
+struct slot {
+    struct list link;
+    struct slots *pool;
+    struct deliver_config *config; /* a reference */
+    const struct deliverer *ops;
+    void *work;
+    struct claim *claim; /* owned; NULL: free */
+    bool retiring;       /* of an old configuration, or one too many: freed when quiet */
+};
+
+struct slots {
+    struct loop *loop;
+    struct spool_box *box;
+    struct deliver_config *config; /* a reference */
+    unsigned concurrency;
+    int64_t shutdown_wait_ms;
+    struct list all;
+    unsigned expected; /* claims that the next commit hands over */
+    bool closing;
+    struct timer closed; /* the end of shutdown_wait */
+    bool ended_some;     /* since the last tick: there may be more to claim */
+    bool noted_calls;
+};
+
+static const struct deliverer *const deliverers[] = {
+    [DELIVER_EXEC] = &deliverer_exec,
+    [DELIVER_WORKER] = &deliverer_worker,
+    [DELIVER_HTTP] = &deliverer_http,
+    [DELIVER_PULL] = NULL,
+};
+
+/* ---- configuration
+ * --------------------------------------------------------------------------------------------- */
+
+static char *copy_or_null(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+static char **copy_argv(char *const *argv)
+{
+    size_t n = 0;
+
+    while (argv && argv[n])
+        n++;
+    char **copy = xcalloc(n + 1, sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = xstrdup(argv[i]);
+    return copy;
+}
+
+static struct deliver_config *config_new(const struct bot_config *bot, const char *secret)
+{
+    struct deliver_config *c = xcalloc(1, sizeof(*c));
+
+    c->refs = 1;
+    strcpy(c->bot, bot->name);
+    c->mode = bot->deliver;
+    c->command = copy_argv(bot->command);
+    c->url = copy_or_null(bot->url);
+    c->secret = copy_or_null(secret);
+    return c;
+}
+
+static struct deliver_config *config_ref(struct deliver_config *c)
+{
+    c->refs++;
+    return c;
+}
+
+static void config_unref(struct deliver_config *c)
+{
+    if (--c->refs)
+        return;
+    for (char **arg = c->command; *arg; arg++)
+        free(*arg);
+    free(c->command);
+    free(c->url);
+    if (c->secret)
+        explicit_bzero(c->secret, strlen(c->secret));
+    free(c->secret);
+    free(c);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_config(const struct deliver_config *a, const struct deliver_config *b)
+{
+    size_t i = 0;
+
+    while (a->command[i] && same_text(a->command[i], b->command[i]))
+        i++;
+    return a->mode == b->mode && !a->command[i] && !b->command[i] && same_text(a->url, b->url) &&
+           same_text(a->secret, b->secret) && !strcmp(a->bot, b->bot);
+}
+
+/* ---- slots
+ * ----------------------------------------------------------------------------------------------------- */
+
+static struct slot *slot_new(struct slots *pool, struct deliver_config *config, struct err *e)
+{
+    struct slot *s = xcalloc(1, sizeof(*s));
+
+    s->pool = pool;
+    s->config = config_ref(config);
+    s->ops = deliverers[config->mode];
+    list_init(&s->link);
+    s->work = s->ops->new (s, e);
+    if (s->work)
+        return s;
+    config_unref(s->config);
+    free(s);
+    return NULL;
+}
+
+static void slot_free(struct slot *s)
+{
+    list_del(&s->link);
+    s->ops->free(s->work);
+    if (s->claim)
+        claim_free(s->claim);
+    config_unref(s->config);
+    free(s);
+}
+
+static void retire(struct slot *s)
+{
+    if (s->retiring)
+        return;
+    s->retiring = true;
+    if (!s->claim)
+        s->ops->stop(s->work);
+}
+
+static void free_retired(struct slots *pool)
+{
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (s->retiring && !s->claim && s->ops->quiet(s->work))
+            slot_free(s);
+    }
+}
+
+/* Brings the slots in use to the number configured. */
+static void adjust(struct slots *pool)
+{
+    unsigned n = 0, wanted = deliverers[pool->config->mode] ? pool->concurrency : 0;
+    struct err e = ERR_NONE;
+
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (!s->retiring && ++n > wanted)
+            retire(s);
+    }
+    for (; n < wanted; n++) {
+        struct slot *s = slot_new(pool, pool->config, &e);
+        if (!s) { /* one could be made when the configuration was taken */
+            log_error(pool->config->bot, "Only %u of %u handlers can be used: %s", n, wanted, e.text);
+            return;
+        }
+        list_add_tail(&pool->all, &s->link);
+    }
+}
+
+struct loop *slot_loop(const struct slot *s)
+{
+    return s->pool->loop;
+}
+
+const struct deliver_config *slot_config(const struct slot *s)
+{
+    return s->config;
+}
+
+const struct claim *slot_claim(const struct slot *s)
+{
+    return s->claim;
+}
+
+void slot_envelope(const struct slot *s, struct envelope *out)
+{
+    struct spool_box *box = s->pool->box;
+
+    envelope_make(out, spool_box_bot(box), spool_box_bot_id(box), spool_box_which(box), &s->claim->ev,
+                  s->claim->attempt, loop_now(s->pool->loop));
+}
+
+void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct slice error)
+{
+    struct claim *c = s->claim;
+    struct outcome o = {kind, after_ms, error};
+
+    (void)FAILPOINT("deliver.before_complete");
+    log_debug(s->config->bot, "A try ended: event=%llu attempt=%u outcome=%s", (unsigned long long)c->ev.seq,
+              (unsigned)c->attempt, outcome_name(kind));
+    if (spool_complete(s->pool->box, c->ev.seq, c->token, &o) == COMPLETE_LOST)
+        log_info(s->config->bot, "A try ended whose event was taken away meanwhile: event=%llu",
+                 (unsigned long long)c->ev.seq);
+    s->claim = NULL;
+    claim_free(c);
+    s->pool->ended_some = true;
+    if (s->retiring || s->pool->closing)
+        s->ops->stop(s->work);
+}
+
+int64_t slot_extend(struct slot *s, int64_t by_ms)
+{
+    struct claim *c = s->claim;
+    int64_t now = loop_now(s->pool->loop), deadline;
+
+    if (by_ms > HOURS(12))
+        by_ms = HOURS(12);
+    /* Our own claims run by our own timer: with the store away it is extended all the same. */
+    if (spool_extend(s->pool->box, c->ev.seq, c->token, by_ms, &deadline) != COMPLETED)
+        deadline = now + by_ms;
+    return c->deadline = deadline;
+}
+
+void slot_note_calls(struct slot *s)
+{
+    if (s->pool->noted_calls)
+        return;
+    s->pool->noted_calls = true;
+    log_warn(s->config->bot,
+             "The handler answers with calls or keys, which this version does not store: they are "
+             "ignored; let the handler make its calls itself");
+}
+
+void slot_look_for_calls(struct slot *s, struct slice answer)
+{
+    while (answer.n && (unsigned char)answer.p[0] <= ' ')
+        answer.p++, answer.n--;
+    if (answer.n && (answer.p[0] == '{' || answer.p[0] == '[') && memmem(answer.p, answer.n, "\"method\"", 8))
+        slot_note_calls(s);
+}
+
+/* ---- claims
+ * ---------------------------------------------------------------------------------------------------- */
+
+static struct slot *free_slot(struct slots *pool)
+{
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (!s->claim && !s->retiring)
+            return s;
+    }
+    return NULL;
+}
+
+/* Called inside spool_commit, once for each claim. */
+static void on_claim(void *arg, struct claim *c)
+{
+    struct slots *pool = arg;
+    struct slot *s = free_slot(pool);
+
+    pool->expected--;
+    if (!c)
+        return;
+    if (pool->closing || !s) { /* shut down between claim and commit */
+        spool_complete(pool->box, c->ev.seq, c->token, &(struct outcome){OUTCOME_RELEASED, -1, {NULL, 0}});
+        claim_free(c);
+        return;
+    }
+    s->claim = c;
+    s->ops->start(s->work);
+}
+
+unsigned slots_busy(const struct slots *pool)
+{
+    unsigned n = 0;
+
+    list_each(&pool->all, it) n += list_item(it, struct slot, link)->claim != NULL;
+    return n;
+}
+
+void slots_tick(struct slots *pool)
+{
+    pool->ended_some = false;
+    free_retired(pool);
+    if (pool->closing || pool->expected)
+        return;
+    adjust(pool);
+    unsigned free_slots = 0, busy = slots_busy(pool);
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        free_slots += !s->claim && !s->retiring;
+    }
+    unsigned room = pool->concurrency > busy ? pool->concurrency - busy : 0;
+    if (free_slots > room)
+        free_slots = room;
+    if (!free_slots || !spool_claimable(pool->box))
+        return;
+    struct claim_request r = {deliverers[pool->config->mode]->name, true, free_slots, 0};
+    pool->expected += spool_claim(pool->box, &r, on_claim, pool);
+}
+
+int64_t slots_next_deadline(const struct slots *pool)
+{
+    return pool->ended_some ? loop_now(pool->loop) : TIME_NEVER;
+}
+
+/* ---- the pool's life
+ * ------------------------------------------------------------------------------------------- */
+
+/* Whether slots of this configuration can be made. */
+static int try_config(struct slots *pool, struct deliver_config *config, struct err *e)
+{
+    if (!deliverers[config->mode])
+        return 0;
+    struct slot *s = slot_new(pool, config, e);
+    if (!s)
+        return -1;
+    slot_free(s);
+    return 0;
+}
+
+static void take_numbers(struct slots *pool, const struct bot_config *bot)
+{
+    pool->concurrency = bot->concurrency;
+    pool->shutdown_wait_ms = bot->shutdown_wait_ms;
+    proc_env_hide(bot->token_env);
+}
+
+static void on_closed(void *arg)
+{
+    struct slots *pool = arg;
+
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (s->claim)
+            s->ops->cancel(s->work, OUTCOME_RELEASED);
+    }
+}
+
+struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
+                        const char *url_secret, struct err *e)
+{
+    struct slots *pool = xcalloc(1, sizeof(*pool));
+
+    pool->loop = l;
+    pool->box = box;
+    list_init(&pool->all);
+    timer_init(&pool->closed, l, on_closed, pool);
+    pool->config = config_new(bot, url_secret);
+    take_numbers(pool, bot);
+    if (!try_config(pool, pool->config, e))
+        return pool;
+    slots_free(pool);
+    return NULL;
+}
+
+int slots_reconfigure(struct slots *pool, const struct bot_config *bot, const char *url_secret, struct err *e)
+{
+    struct deliver_config *config = config_new(bot, url_secret);
+
+    if (try_config(pool, config, e)) {
+        config_unref(config);
+        return -1;
+    }
+    take_numbers(pool, bot);
+    if (same_config(pool->config, config)) {
+        config_unref(config);
+        return 0;
+    }
+    config_unref(pool->config);
+    pool->config = config;
+    list_each(&pool->all, it) retire(list_item(it, struct slot, link));
+    pool->ended_some = true;
+    return 0;
+}
+
+void slots_shutdown(struct slots *pool)
+{
+    if (pool->closing)
+        return;
+    pool->closing = true;
+    timer_set(&pool->closed, loop_now(pool->loop) + pool->shutdown_wait_ms);
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (!s->claim)
+            s->ops->stop(s->work);
+    }
+}
+
+bool slots_idle(const struct slots *pool)
+{
+    if (pool->expected)
+        return false;
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (s->claim || !s->ops->quiet(s->work))
+            return false;
+    }
+    return true;
+}
+
+bool slots_kill_event(struct slots *pool, uint64_t seq)
+{
+    list_each(&pool->all, it)
+    {
+        struct slot *s = list_item(it, struct slot, link);
+        if (s->claim && s->claim->ev.seq == seq) {
+            s->ops->cancel(s->work, OUTCOME_DISCARDED);
+            return true;
+        }
+    }
+    return false;
+}
+
+void slots_free(struct slots *pool)
+{
+    if (!pool)
+        return;
+    if (pool->expected)
+        spool_forget(spool_of(pool->box), pool);
+    timer_stop(&pool->closed);
+    list_each(&pool->all, it) slot_free(list_item(it, struct slot, link));
+    config_unref(pool->config);
+    free(pool);
+}

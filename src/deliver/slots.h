@@ -1,0 +1,45 @@
+/* The slots of one box: as many as its concurrency. Each tick claims events for the free ones and hands them
+ * to the bot's deliverer (exec, worker or http), which ends each try with an outcome. */
+#ifndef DELIVER_SLOTS_H
+#define DELIVER_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+struct loop;
+struct slots;
+struct spool_box;
+
+/* bot is copied as far as needed; it may be of any deliver mode: with `pull` nothing is claimed. url_secret:
+ * what the bot's url_secret_file holds, copied; NULL: none. The bot's token_env is hidden from all children
+ * from now on. Returns NULL and e (EX_CONFIG) if the deliverer cannot be made. */
+struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
+                        const char *url_secret, struct err *e);
+/* In each tick, between spool_work and spool_commit. */
+void slots_tick(struct slots *s);
+/* When slots_tick has something to do even if nothing else happens; TIME_NEVER: nothing. */
+int64_t slots_next_deadline(const struct slots *s);
+
+/* A new configuration of the bot. What runs goes on under the old one; no claim is made for the new one as
+ * long as old work and new would be more than its concurrency. Returns 0, or -1 and e with nothing changed.
+ */
+int slots_reconfigure(struct slots *s, const struct bot_config *bot, const char *url_secret, struct err *e);
+
+/* Nothing is claimed any more, idle workers end. What still runs after shutdown_wait is ended (SIGTERM, 5 s,
+ * SIGKILL) and released. Done when slots_idle. */
+void slots_shutdown(struct slots *s);
+/* Whether no event is held and nothing runs. */
+bool slots_idle(const struct slots *s);
+unsigned slots_busy(const struct slots *s); /* events held */
+
+/* Ends the try of this event, for a forced discard: when nothing of it runs any more it is completed as
+ * discarded. Returns whether it was held here. */
+bool slots_kill_event(struct slots *s, uint64_t seq);
+
+/* Kills what runs, without outcomes. */
+void slots_free(struct slots *s);
+
+#endif
