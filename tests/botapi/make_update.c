@@ -40,7 +40,7 @@ static void add_chat(struct buf *b, const struct make_spec *s, const char *type)
 static void add_text(struct buf *b, const char *name, const struct make_spec *s, size_t before)
 {
     buf_printf(b, "\"%s\":\"n=%u %s", name, s->n, s->text ? s->text : "");
-    while (b->n - before + 4 < s->size)
+    while (b->n - before + 2 < s->size)
         buf_add_char(b, "lorem ipsum dolor sit amet "[b->n % 27]);
     buf_add_char(b, '"');
 }
