@@ -35,7 +35,7 @@ struct http_header {
 
 struct http_request {
     const char *method;
-    const char *path; /* after the base URL's path; starts with '/' */
+    const char *path; /* after the base URL's path; starts with '/', or "" */
     const struct http_header *headers; /* beside Host, Content-Length, Connection, Accept-Encoding, User-Agent */
     size_t n_headers;
     struct slice body;   /* copied */
@@ -62,6 +62,7 @@ struct http_answer {
     struct buf body;   /* de-chunked; the callback may steal it */
     bool complete_by_length; /* Content-Length was there and is what came (or chunked, ended properly) */
     bool sent;         /* the whole request had been written to the peer's connection */
+    bool proxy_auth; /* with HTTP_PROXY: user name or password were refused, or are wanted */
     bool reused;       /* the connection had served a request before */
     int64_t waited_ms; /* between the request's last byte and the answer's first, or the failure */
     int64_t retry_after_s; /* of the header Retry-After in seconds; -1: none */

@@ -2,6 +2,12 @@
 noinst_LIBRARIES += libnet.a
 libnet_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS) $(CARES_CFLAGS) $(LLHTTP_CFLAGS)
 libnet_a_SOURCES = \
-	src/net/http_client.h \
+	src/net/connect.c src/net/connect.h \
+	src/net/dial.c src/net/dial.h \
+	src/net/dns.c src/net/dns.h \
+	src/net/http_client.c src/net/http_client.h \
 	src/net/http_server.h \
-	src/net/loop.c src/net/loop.h
+	src/net/loop.c src/net/loop.h \
+	src/net/proxy.c src/net/proxy.h \
+	src/net/stream.c src/net/stream.h \
+	src/net/tls.c src/net/tls.h

@@ -35,12 +35,13 @@ struct stream {
     size_t out_at; /* bytes of out that are written already */
     bool handshaking, paused, got_eof;
     bool end_wanted, ended;
-    bool drained; /* to be told */
+    bool drained;      /* to be told */
+    bool write_broken; /* what arrived before is read once more, then it is a failure */
     bool failed, failure_told, closed;
     bool read_more;                            /* reading stopped although more may be there already */
     int handshake_want, read_want, write_want; /* IO_ bits the kind waits for */
     int err_no;
-    char error[200];
+    char error[256];
 };
 
 /* ---- plain
@@ -90,7 +91,8 @@ static bool may_read(const struct stream *s)
 
 static bool has_to_write(const struct stream *s)
 {
-    return !s->handshaking && !s->failed && (s->out.n > s->out_at || (s->end_wanted && !s->ended));
+    return !s->handshaking && !s->failed && !s->write_broken &&
+           (s->out.n > s->out_at || (s->end_wanted && !s->ended));
 }
 
 /* Watches for what can go on, and makes the timer due if something needs no waiting. */
@@ -107,7 +109,7 @@ static void settle(struct stream *s)
     if (has_to_write(s))
         want |= s->write_want;
     io_want(s->io, want);
-    if (s->drained || (s->failed && !s->failure_told) || (s->read_more && may_read(s)))
+    if (s->drained || ((s->failed || s->write_broken) && !s->failure_told) || (s->read_more && may_read(s)))
         timer_set(&s->wake, loop_now(s->loop));
 }
 
@@ -128,19 +130,6 @@ void stream_set_error(struct stream *s, int err_no, const char *fmt, ...)
     s->failed = true;
 }
 
-/* Tells what became known inside a call. A failure comes last, after data that arrived before it. */
-static void tell_pending(struct stream *s)
-{
-    if (s->drained) {
-        s->drained = false;
-        tell(s, STREAM_DRAINED);
-    }
-    if (s->failed && !s->failure_told && !s->closed) {
-        s->failure_told = true;
-        tell(s, STREAM_FAILED);
-    }
-}
-
 /* ---- moving bytes
  * ------------------------------------------------------------------------------------------------- */
 
@@ -148,10 +137,13 @@ static void flush(struct stream *s)
 {
     bool had = s->out.n > s->out_at;
 
-    while (!s->failed && s->out.n > s->out_at) {
+    while (!s->failed && !s->write_broken && s->out.n > s->out_at) {
         ssize_t r = s->ops->write(s, s->state, s->out.p + s->out_at, s->out.n - s->out_at, &s->write_want);
-        if (r < 0)
+        if (r < 0) {
+            s->write_broken = r == STREAM_BROKEN;
+            s->failed = false; /* not yet */
             break;
+        }
         s->out_at += (size_t)r;
     }
     if (s->out.n == s->out_at) {
@@ -159,9 +151,8 @@ static void flush(struct stream *s)
         buf_trim(&s->out, KEEP_BUFFER);
         s->out_at = 0;
         s->drained |= had;
-        if (s->end_wanted && !s->ended && !s->failed) {
+        if (s->end_wanted && !s->ended && !s->failed)
             s->ended = s->ops->end(s, s->state, &s->write_want) == 0;
-        }
     } else if (s->out_at > s->out.n / 2) {
         buf_drop(&s->out, s->out_at);
         s->out_at = 0;
@@ -194,6 +185,22 @@ static void fill(struct stream *s)
     buf_trim(&s->in, KEEP_BUFFER);
     if (s->got_eof)
         tell(s, STREAM_EOF);
+}
+
+/* Tells what became known inside a call. A failure comes last, after data that arrived before it: a server
+ * that refuses a large body early answers, closes, and the rest of our body meets a reset. */
+static void tell_pending(struct stream *s)
+{
+    if (s->drained) {
+        s->drained = false;
+        tell(s, STREAM_DRAINED);
+    }
+    if (s->write_broken && !s->failed && may_read(s) && !s->closed)
+        fill(s);
+    if ((s->failed || s->write_broken) && !s->failure_told && !s->closed) {
+        s->failed = s->failure_told = true;
+        tell(s, STREAM_FAILED);
+    }
 }
 
 static void shake(struct stream *s)
@@ -289,7 +296,7 @@ void stream_close(struct stream *s)
     if (!s || s->closed)
         return;
     /* A polite end where it costs nothing: without it a TLS peer would take this for an attack. */
-    if (!s->failed && !s->handshaking && !s->ended && s->out.n == s->out_at)
+    if (!s->failed && !s->write_broken && !s->handshaking && !s->ended && s->out.n == s->out_at)
         s->ops->end(s, s->state, &want);
     s->closed = true;
     timer_stop(&s->wake);
@@ -325,7 +332,7 @@ void stream_resume(struct stream *s)
 
 void stream_write(struct stream *s, struct slice bytes)
 {
-    if (s->closed || s->failed || s->end_wanted || bytes.n == 0)
+    if (s->closed || s->failed || s->write_broken || s->end_wanted || bytes.n == 0)
         return;
     buf_add_slice(&s->out, bytes);
     if (!s->handshaking)
@@ -340,7 +347,7 @@ size_t stream_queued(const struct stream *s)
 
 void stream_end(struct stream *s)
 {
-    if (s->closed || s->failed || s->end_wanted)
+    if (s->closed || s->failed || s->write_broken || s->end_wanted)
         return;
     s->end_wanted = true;
     if (!s->handshaking)

@@ -7,4 +7,5 @@ libwire_a_SOURCES = \
 	src/wire/json.c src/wire/json.h \
 	src/wire/keys.c src/wire/keys.h \
 	src/wire/records.c src/wire/records.h \
+	src/wire/socks5.c src/wire/socks5.h \
 	src/wire/url.c src/wire/url.h
