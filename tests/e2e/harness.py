@@ -290,14 +290,10 @@ class Spool:
     def cli_json(self, *args):
         return json.loads(self.cli("--json", *args))
 
-    def bot_status(self, bot="shop"):
-        answer = self.api("GET", "/v1/status")[1]
-        return next(b for b in answer["bots"] if b["bot"] == bot)
-
     def counts(self, bot="shop"):
-        """The numbers of the events in each state, and more; see GET /v1/status."""
-        status = self.bot_status(bot)
-        return status.get("counts") or status["in"]
+        """The in-box of a bot as GET /v1/status shows it; pending, processing, done, dead among it."""
+        boxes = self.api("GET", "/v1/status")[1]["boxes"]
+        return next(b for b in boxes if b["bot"] == bot and b["box"] == "in")
 
     def wait_counts(self, timeout=60, bot="shop", **numbers):
         def reached():
@@ -306,7 +302,7 @@ class Spool:
         try:
             wait_until(reached, "", timeout)
         except AssertionError:
-            raise AssertionError(f"waited {timeout} s for {numbers}; there are {self.counts(bot)}") from None
+            raise AssertionError(f"{timeout} s for {numbers}; there are {json.dumps(self.counts(bot))}") from None
 
     def events(self, **filters):
         events, after = [], {}
