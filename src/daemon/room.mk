@@ -1,3 +1,10 @@
 noinst_LIBRARIES += libdaemon.a
 libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS)
-libdaemon_a_SOURCES =
+libdaemon_a_SOURCES = \
+	src/daemon/bots.c src/daemon/bots.h \
+	src/daemon/configfile.c src/daemon/configfile.h \
+	src/daemon/daemon.c src/daemon/daemon.h \
+	src/daemon/happened.c src/daemon/happened.h \
+	src/daemon/notify.c src/daemon/notify.h \
+	src/daemon/reload.c src/daemon/reload.h \
+	src/daemon/secrets.c src/daemon/secrets.h

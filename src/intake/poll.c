@@ -100,13 +100,17 @@ static bool (*const steps[])(struct poll *p, int64_t now) = {
 /* ---- life
  * ------------------------------------------------------------------------------------------------------ */
 
-/* The position as the spool knows it; one that belongs to another api_root is none. */
-static void load_position(struct poll *p)
+/* The position as the spool knows it, or a predecessor, whose batch may not be durable yet; one that belongs
+ * to another api_root is none. */
+static void load_position(struct poll *p, const struct poll *before)
 {
     struct poll_position own = {.offset = 0};
 
     snprintf(own.api_root, sizeof(own.api_root), "%s", p->api_root);
-    spool_get_position(p->box, &p->position);
+    if (before)
+        p->position = before->position;
+    else
+        spool_get_position(p->box, &p->position);
     if (strcmp(p->position.api_root, own.api_root) != 0) {
         if (p->position.offset)
             log_info(p->bot, "intake starts without an offset: api_root is another one than before");
@@ -142,7 +146,7 @@ struct poll *poll_new(const struct poll_options *o, struct err *e)
     p->timeout_s = (int)(bot->poll_timeout_ms / 1000);
     p->reread_token = o->reread_token;
     p->reread_arg = o->reread_arg;
-    load_position(p);
+    load_position(p, o->before);
     return p;
 }
 

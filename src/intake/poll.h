@@ -25,6 +25,8 @@ struct poll_options {
     const char *proxy_url;        /* NULL: direct; copied */
     poll_token_fn *reread_token;
     void *reread_arg;
+    const struct poll *before; /* of the same bot, which this one replaces: goes on where it stands. NULL: the
+                                  spool's position */
 };
 
 /* Returns NULL and e if the URLs or the CA file are wrong. Nothing is sent before the first tick. */

@@ -30,6 +30,8 @@ struct loop {
     struct ev_loop *ev;
     ev_check wake;  /* reads the clock before any callback of a turn */
     ev_timer sleep; /* ends the wait at the next deadline */
+    void (*woke)(void *arg); /* NULL: nobody cares */
+    void *woke_arg;
     int64_t now;
     bool stopped;
     struct timer **heap; /* the earliest first; each timer knows its place */
@@ -53,7 +55,10 @@ static void on_wake(struct ev_loop *ev, ev_check *w, int revents)
 {
     (void)ev;
     (void)revents;
-    loop_update_now(w->data);
+    struct loop *l = w->data;
+    loop_update_now(l);
+    if (l->woke)
+        l->woke(l->woke_arg);
 }
 
 static void on_sleep_over(struct ev_loop *ev, ev_timer *w, int revents)
@@ -78,6 +83,12 @@ struct loop *loop_new(void)
     list_init(&l->signals);
     l->now = clock_now();
     return l;
+}
+
+void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    l->woke = fn;
+    l->woke_arg = arg;
 }
 
 int64_t loop_now(const struct loop *l)

@@ -22,6 +22,8 @@ typedef int64_t loop_tick_fn(void *arg);
 /* Runs until loop_stop; the turn under way is finished, its tick included. tick may be NULL. */
 void loop_run(struct loop *l, loop_tick_fn *tick, void *arg);
 void loop_stop(struct loop *l);
+/* Called in each turn when the clock was read, before any other callback. */
+void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg);
 int64_t loop_now(const struct loop *l); /* clock_now() as read at the start of this turn */
 void loop_update_now(struct loop *l);   /* after something long, such as a sync */
 

@@ -34,6 +34,9 @@ struct api_hooks {
     /* Whether this bot's events are taken by claims (deliver: pull). NULL: every bot's. */
     bool (*pulled)(void *arg, const char *bot);
     void *arg;
+    /* Is told all that happens in the spool as well, since that has one watcher. */
+    spool_happened_fn *happened;
+    void *happened_arg;
 };
 
 /* Watches the spool (spool_watch) for tail. hooks is copied; its version borrowed. */

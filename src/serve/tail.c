@@ -34,6 +34,8 @@ static void happened(void *arg, const struct spool_happening *h)
     struct tail *t = arg;
 
     t->ring[++t->last % TAIL_RING] = *h;
+    if (t->api->hooks.happened)
+        t->api->hooks.happened(t->api->hooks.happened_arg, h);
 }
 
 struct tail *tail_new(struct api *api)

@@ -74,18 +74,6 @@ bool botapi_set_token(struct botapi *a, const char *token)
     return true;
 }
 
-int botapi_token_id(struct slice token, int64_t *bot_id)
-{
-    const char *colon = token.n ? memchr(token.p, ':', token.n) : NULL;
-
-    if (!colon || (size_t)(colon - token.p) + 1 >= token.n)
-        return -1;
-    for (const char *p = colon + 1; p < token.p + token.n; p++)
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", *p) || !*p)
-            return -1;
-    return text_to_i64(slice_make(token.p, (size_t)(colon - token.p)), 1, INT64_MAX, bot_id);
-}
-
 void botapi_reply_moved(struct botapi_reply *r)
 {
     r->updates = (struct update_answer){.updates = NULL};

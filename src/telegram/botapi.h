@@ -32,9 +32,6 @@ void botapi_free(struct botapi *a);
 /* From the next call on. Returns whether it is another one than before. */
 bool botapi_set_token(struct botapi *a, const char *token);
 
-/* The number in front of the token's colon, which names the bot. Returns 0, or -1 if this is no token. */
-int botapi_token_id(struct slice token, int64_t *bot_id);
-
 enum botapi_class {
     BOTAPI_OK,
     BOTAPI_TRANSIENT,    /* network, 5xx, HTML, cut short, not JSON: will pass */

@@ -317,16 +317,7 @@ static void test_network(void **state)
 
 static void test_token(void **state)
 {
-    int64_t id;
-
     (void)state;
-    assert_int_equal(botapi_token_id(slice_str(TOKEN), &id), 0);
-    assert_int_equal(id, 123456);
-    assert_int_equal(botapi_token_id(slice_str("123456"), &id), -1);
-    assert_int_equal(botapi_token_id(slice_str("123456:"), &id), -1);
-    assert_int_equal(botapi_token_id(slice_str("x:abc"), &id), -1);
-    assert_int_equal(botapi_token_id(slice_str("12:a/b"), &id), -1);
-    assert_int_equal(botapi_token_id(slice_make("12:a\0b", 6), &id), -1);
     assert_false(botapi_set_token(api, TOKEN));
     assert_true(botapi_set_token(api, "123456:other"));
     poll_once();

@@ -1,0 +1,319 @@
+/* Wiring, signals and the tick. Nothing here knows what an event is: the tick gives everyone a turn, in the
+ * one order in which nothing is acknowledged before it is on disk. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "daemon/daemon.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "daemon/bots.h"
+#include "daemon/configfile.h"
+#include "daemon/happened.h"
+#include "daemon/notify.h"
+#include "daemon/reload.h"
+#include "net/loop.h"
+#include "serve/api.h"
+#include "serve/socket.h"
+#include "spool/spool.h"
+
+#define STATUS_EVERY SECONDS(10)
+/* Beyond the bots' shutdown_wait: what a handler gets between SIGTERM and SIGKILL, and some seconds for us.
+ */
+#define STOP_SLACK SECONDS(15)
+
+struct daemon {
+    const char *config_path;
+    struct loop *loop;
+    struct spool *spool;
+    struct bots bots;
+    struct api *api;
+    struct socket_server *socket;
+    struct happened happened;
+    int64_t started_at;
+    int64_t stop_by; /* TIME_NEVER: not stopping */
+    bool reload, show_status, journal;
+    bool sick; /* the store, as last told */
+    int64_t watchdog_at, status_at;
+};
+
+/* ---- signals
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void on_stop(void *arg, int signo)
+{
+    struct daemon *d = arg;
+
+    if (d->stop_by != TIME_NEVER) {
+        log_warn(NULL, "a second signal: ends at once");
+        loop_stop(d->loop);
+        return;
+    }
+    int64_t wait = bots_shutdown_wait(&d->bots) + STOP_SLACK;
+    char text[32];
+    log_info(NULL, "%s: intake ends, handlers may finish (at most %s)",
+             signo == SIGTERM ? "SIGTERM" : "SIGINT", text_age(wait, text));
+    d->stop_by = loop_now(d->loop) + wait;
+    notify_stopping();
+    notify_extend_timeout(wait + STOP_SLACK);
+    bots_stop(&d->bots);
+}
+
+static void on_reload(void *arg, int signo)
+{
+    (void)signo;
+    ((struct daemon *)arg)->reload = true;
+}
+
+static void on_show_status(void *arg, int signo)
+{
+    (void)signo;
+    ((struct daemon *)arg)->show_status = true;
+}
+
+/* ---- the tick
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* One sentence on all boxes together. */
+static void describe(struct daemon *d, char *out, size_t size)
+{
+    uint64_t waiting = 0, working = 0, dead = 0;
+    unsigned open = 0;
+    char why[256];
+
+    for (struct spool_box *b = spool_next_box(d->spool, NULL); b; b = spool_next_box(d->spool, b)) {
+        struct spool_box_status st;
+        spool_box_status(b, &st);
+        waiting += st.counts.pending;
+        working += st.counts.processing;
+        dead += st.counts.dead;
+        open += st.breaker.open;
+    }
+    if (!spool_healthy(d->spool, why))
+        snprintf(out, size, "the store fails: %s", why);
+    else
+        snprintf(out, size, "%zu bots, %" PRIu64 " events waiting, %" PRIu64 " in work, %" PRIu64 " dead%s",
+                 bots_count(&d->bots), waiting, working, dead, open ? "; handlers fail" : "");
+}
+
+/* Tells systemd, and whoever sent SIGUSR1, how things are. Returns when to be called again. */
+static int64_t report(struct daemon *d, int64_t now)
+{
+    char text[400];
+    int64_t every = notify_watchdog_ms();
+
+    if (d->show_status || now >= d->status_at) {
+        describe(d, text, sizeof(text));
+        notify_status(text);
+        if (d->show_status)
+            log_info(NULL, "%s", text);
+        d->show_status = false;
+        d->status_at = now + STATUS_EVERY;
+    }
+    if (!every)
+        return TIME_NEVER;
+    if (now >= d->watchdog_at) {
+        notify_watchdog();
+        d->watchdog_at = now + every;
+    }
+    return d->watchdog_at;
+}
+
+/* A store that fails or recovers is told once. */
+static void watch_health(struct daemon *d)
+{
+    char why[256];
+    bool sick = !spool_healthy(d->spool, why);
+
+    if (sick == d->sick)
+        return;
+    d->sick = sick;
+    d->status_at = 0;
+    if (sick)
+        log_error(NULL, "the store fails: %s; intake and deliveries stand still until it can be opened again",
+                  why);
+    else
+        log_warn(NULL, "the store works again");
+}
+
+static void reload(struct daemon *d)
+{
+    d->reload = false;
+    if (d->stop_by != TIME_NEVER)
+        return;
+    notify_reloading();
+    if (reload_from_file(&d->bots, d->config_path)) {
+        const struct config *c = d->bots.setup->config;
+        log_setup(c->log_level, c->log_format, d->journal);
+    }
+    notify_ready();
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The turn's clock was read: whatever its callbacks put into the batch happens at this time. */
+static void on_wake(void *arg)
+{
+    struct daemon *d = arg;
+
+    spool_begin(d->spool, loop_now(d->loop));
+}
+
+static int64_t tick(void *arg)
+{
+    struct daemon *d = arg;
+    int64_t now = loop_now(d->loop);
+
+    if (d->reload)
+        reload(d);
+    spool_work(d->spool);
+    bots_tick(&d->bots, now);
+    api_tick(d->api);
+    spool_commit(d->spool);
+
+    loop_update_now(d->loop); /* the commit may have taken its time */
+    now = loop_now(d->loop);
+    spool_begin(d->spool, now);
+    int64_t deadline = bots_after_commit(&d->bots, now);
+    watch_health(d);
+    if (bots_stopped(&d->bots)) {
+        loop_stop(d->loop);
+    } else if (now >= d->stop_by) {
+        log_warn(NULL, "not all handlers ended in time: what they held is released at the next start");
+        loop_stop(d->loop);
+    }
+    deadline = earlier(deadline, report(d, now));
+    deadline = earlier(deadline, d->stop_by);
+    deadline = earlier(deadline, api_next_deadline(d->api));
+    return earlier(deadline, spool_next_deadline(d->spool));
+}
+
+/* ---- start and end
+ * -------------------------------------------------------------------------------------------------- */
+
+/* Whether standard error goes to the journal (systemd.exec(5), JOURNAL_STREAM). */
+static bool to_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat st;
+    char own[64];
+
+    if (!stream || fstat(STDERR_FILENO, &st))
+        return false;
+    snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return slice_eq_str(slice_str(stream), own);
+}
+
+/* What belongs to the process. */
+static void prepare_process(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    umask(077);
+    /* Large buffers come from mmap, so that they go back to the system when they are freed, however large the
+     * ones before were; and the store's threads get no heaps of 64 MiB each. */
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 256 << 10);
+    mallopt(M_ARENA_MAX, 2);
+}
+
+static int open_spool(struct daemon *d, const struct config *c, struct err *e)
+{
+    struct spool_options o = {
+        .dir = c->dir,
+        .cache_bytes = c->cache_bytes,
+        .sync = c->sync,
+        .sync_ms = c->sync_ms,
+    };
+
+    d->spool = spool_open(&o, d->started_at, e);
+    if (!d->spool)
+        return -1;
+    spool_begin(d->spool, d->started_at);
+    return 0;
+}
+
+static int start_api(struct daemon *d, const struct config *c, struct err *e)
+{
+    struct api_hooks hooks = {
+        .version = PACKAGE_VERSION,
+        .started_at = d->started_at,
+        .now = clock_now,
+        .us = clock_boot_us,
+        .intake_status = bots_intake_status,
+        .kill_event = bots_kill_event,
+        .pulled = bots_pulled,
+        .arg = &d->bots,
+        .happened = happened_log,
+        .happened_arg = &d->happened,
+    };
+    struct socket_options o = {.path = c->socket, .mode = c->socket_mode, .group = c->socket_group};
+
+    d->api = api_new(d->spool, &hooks);
+    d->socket = socket_new(d->loop, d->api, &o, e);
+    return d->socket ? 0 : -1;
+}
+
+static void stop_all(struct daemon *d)
+{
+    socket_free(d->socket);
+    api_free(d->api);
+    bots_clear(&d->bots);
+    if (d->spool)
+        spool_close(d->spool);
+    loop_free(d->loop);
+}
+
+int daemon_run(const char *config_path, struct err *e)
+{
+    struct daemon d = {.config_path = config_path, .stop_by = TIME_NEVER};
+    struct setup *setup = setup_load(config_path, e);
+
+    if (!setup)
+        return -1;
+    const struct config *c = setup->config;
+    prepare_process();
+    notify_init();
+    d.journal = to_journal();
+    log_setup(c->log_level, c->log_format, d.journal);
+    for (size_t i = 0; i < c->n_warnings; i++)
+        log_warn(NULL, "%s", c->warnings[i]);
+    d.started_at = clock_now();
+    d.loop = loop_new();
+    bots_init(&d.bots, d.loop, NULL);
+    if (open_spool(&d, c, e))
+        goto failed;
+    d.bots.spool = d.spool;
+    log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu bots, spool in %s", c->n_bots, c->dir);
+    if (reload_apply(&d.bots, setup, e))
+        goto failed;
+    setup = NULL; /* the bots' now */
+    if (start_api(&d, c, e))
+        goto failed;
+    loop_on_wake(d.loop, on_wake, &d);
+    loop_on_signal(d.loop, SIGTERM, on_stop, &d);
+    loop_on_signal(d.loop, SIGINT, on_stop, &d);
+    loop_on_signal(d.loop, SIGHUP, on_reload, &d);
+    loop_on_signal(d.loop, SIGUSR1, on_show_status, &d);
+    notify_ready();
+    loop_run(d.loop, tick, &d);
+    stop_all(&d);
+    log_info(NULL, "tgspool has ended");
+    return 0;
+failed:
+    setup_free(setup);
+    stop_all(&d);
+    return -1;
+}

@@ -1,0 +1,271 @@
+/* A reload is prepared whole before anything changes: each bot of the new configuration gets a plan, with the
+ * new parts that it needs. What can fail, fails there, and is undone. Then the plans are carried out, which
+ * cannot fail. */
+#include "daemon/reload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/bots.h"
+#include "daemon/configfile.h"
+#include "deliver/slots.h"
+#include "intake/poll.h"
+#include "spool/spool.h"
+
+struct plan {
+    const struct bot_config *config;
+    const struct bot_secrets *secrets;
+    const struct bot_config *old_config; /* NULL: a new bot */
+    const struct bot_secrets *old_secrets;
+    struct bot *bot;
+    bool fresh;        /* bot is new, and not yet in the list */
+    bool reconfigured; /* its slots have the new configuration */
+    bool new_poll;     /* poll replaces what the bot has */
+    struct poll *poll;
+};
+
+/* ---- comparing
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Whether a poll can go on as it is, but for the token. */
+static bool same_poll(const struct plan *p)
+{
+    const struct bot_config *a = p->old_config, *b = p->config;
+
+    if (!same(a->name, b->name) || !same(a->api_root, b->api_root) || !same(a->ca_file, b->ca_file) ||
+        !same(a->token_file, b->token_file) || !same(p->old_secrets->proxy_url, p->secrets->proxy_url) ||
+        a->ip != b->ip || a->poll_timeout_ms != b->poll_timeout_ms ||
+        a->n_allowed_updates != b->n_allowed_updates)
+        return false;
+    for (size_t i = 0; i < a->n_allowed_updates; i++)
+        if (!same(a->allowed_updates[i], b->allowed_updates[i]))
+            return false;
+    return true;
+}
+
+/* ---- preparing
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* The poll's way to read a token anew: by the configuration of that moment. */
+static int reread_token(void *arg, struct buf *out, struct err *e)
+{
+    struct bot *bot = arg;
+    const struct config *c = bot->of->setup->config;
+    const struct bot_config *config = config_bot(c, bot->name);
+    char *token = NULL;
+    int64_t id;
+
+    if (!config)
+        return err_set(e, EX_CONFIG, "its section is gone from the config");
+    if (secrets_read_token(c, config, &token, &id, e))
+        return -1;
+    if (id == bot->bot_id)
+        buf_add_str(out, token);
+    explicit_bzero(token, strlen(token));
+    free(token);
+    return id == bot->bot_id
+               ? 0
+               : err_set(e, EX_CONFIG, "the token is another bot's now (%" PRId64 ", not %" PRId64 ")", id,
+                         bot->bot_id);
+}
+
+/* A section whose token is another bot's: only when nothing of the old bot is left to do. */
+static int check_section(struct bots *b, const struct setup *s, size_t i, struct err *e)
+{
+    struct bot *old = bots_by_name(b, s->config->bots[i].name);
+    struct spool_box_status st;
+
+    if (!old || old->bot_id == s->secrets[i].bot_id)
+        return 0;
+    for (size_t k = 0; k < s->config->n_bots; k++)
+        if (s->secrets[k].bot_id == old->bot_id)
+            return 0; /* the old one goes on under another name */
+    spool_box_status(old->box, &st);
+    if (st.counts.pending + st.counts.processing == 0)
+        return 0;
+    return err_set(e, EX_CONFIG,
+                   "bots.%s: the token is now that of bot %" PRId64 ", but %" PRIu64 " events of bot %" PRId64
+                   " are unfinished; let them end first, or keep that bot under another name",
+                   old->name, s->secrets[i].bot_id, st.counts.pending + st.counts.processing, old->bot_id);
+}
+
+static struct bot *bot_new(struct bots *b, const struct plan *p, struct err *e)
+{
+    struct bot *bot = xcalloc(1, sizeof(*bot));
+    struct spool_policy policy;
+
+    list_init(&bot->link);
+    bot->of = b;
+    snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
+    bot->bot_id = p->secrets->bot_id;
+    spool_policy_from(p->config, &policy);
+    bot->box = spool_attach(b->spool, bot->bot_id, BOX_IN, bot->name, &policy);
+    bot->slots = slots_new(b->loop, bot->box, p->config, p->secrets->url_secret, e);
+    if (bot->slots)
+        return bot;
+    spool_detach(bot->box);
+    free(bot);
+    return NULL;
+}
+
+static void find_old(struct bots *b, struct plan *p)
+{
+    const struct setup *s = b->setup;
+
+    p->bot = bots_by_id(b, p->secrets->bot_id);
+    for (size_t i = 0; s && i < s->config->n_bots; i++)
+        if (s->secrets[i].bot_id == p->secrets->bot_id) {
+            p->old_config = &s->config->bots[i];
+            p->old_secrets = &s->secrets[i];
+        }
+}
+
+static int prepare(struct bots *b, struct plan *p, struct err *e)
+{
+    find_old(b, p);
+    if (p->bot && p->bot->leaving)
+        return err_set(e, EX_TEMPFAIL,
+                       "bots.%s: what ran of it when its section was removed has not ended yet; "
+                       "reload again in a moment",
+                       p->config->name);
+    if (!p->bot) {
+        p->bot = bot_new(b, p, e);
+        if (!p->bot)
+            return -1;
+        p->fresh = true;
+    } else {
+        if (slots_reconfigure(p->bot->slots, p->config, p->secrets->url_secret, e))
+            return -1;
+        p->reconfigured = true;
+    }
+    bool polls = p->config->intake == INTAKE_POLL;
+    p->new_poll = polls ? !p->bot->poll || !same_poll(p) : p->bot->poll != NULL;
+    if (!polls || !p->new_poll)
+        return 0;
+    struct poll_options o = {
+        .loop = b->loop,
+        .box = p->bot->box,
+        .bot = p->config,
+        .token = p->secrets->token,
+        .proxy_url = p->secrets->proxy_url,
+        .reread_token = reread_token,
+        .reread_arg = p->bot,
+        .before = p->bot->poll,
+    };
+    p->poll = poll_new(&o, e);
+    return p->poll ? 0 : err_prefix(e, "bots.%s", p->config->name);
+}
+
+static void undo(struct plan *p)
+{
+    struct err ignored = ERR_NONE;
+
+    poll_free(p->poll);
+    if (p->fresh) {
+        slots_free(p->bot->slots);
+        spool_detach(p->bot->box);
+        free(p->bot);
+    } else if (p->reconfigured) {
+        slots_reconfigure(p->bot->slots, p->old_config, p->old_secrets->url_secret, &ignored);
+    }
+}
+
+/* ---- carrying out
+ * --------------------------------------------------------------------------------------------------- */
+
+static void carry_out(struct bots *b, struct plan *p)
+{
+    struct bot *bot = p->bot;
+    struct spool_policy policy;
+
+    if (p->fresh) {
+        list_add_tail(&b->all, &bot->link);
+    } else {
+        snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
+        spool_policy_from(p->config, &policy);
+        spool_attach(b->spool, bot->bot_id, BOX_IN, bot->name, &policy);
+    }
+    if (p->new_poll) {
+        poll_free(bot->poll);
+        bot->poll = p->poll;
+    } else if (bot->poll) {
+        poll_set_token(bot->poll, p->secrets->token);
+    }
+}
+
+static bool in_setup(const struct setup *s, int64_t bot_id)
+{
+    for (size_t i = 0; i < s->config->n_bots; i++)
+        if (s->secrets[i].bot_id == bot_id)
+            return true;
+    return false;
+}
+
+static void leave(struct bot *bot)
+{
+    if (bot->leaving)
+        return;
+    log_info(bot->name, "is in no section any more: its intake ends, its handlers may finish");
+    bot->leaving = true;
+    if (bot->poll)
+        poll_stop(bot->poll);
+    slots_shutdown(bot->slots);
+}
+
+int reload_apply(struct bots *b, struct setup *s, struct err *e)
+{
+    size_t n = s->config->n_bots, ready = 0;
+    struct plan *plans = xcalloc(n, sizeof(*plans));
+    int rc = 0;
+
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = check_section(b, s, i, e);
+    while (ready < n && !rc) {
+        struct plan *p = &plans[ready++];
+        p->config = &s->config->bots[ready - 1];
+        p->secrets = &s->secrets[ready - 1];
+        rc = prepare(b, p, e);
+    }
+    if (rc) {
+        while (ready > 0)
+            undo(&plans[--ready]);
+        free(plans);
+        return -1;
+    }
+    list_each(&b->all, it)
+    {
+        struct bot *bot = list_item(it, struct bot, link);
+        if (!in_setup(s, bot->bot_id))
+            leave(bot);
+    }
+    for (size_t i = 0; i < n; i++)
+        carry_out(b, &plans[i]);
+    setup_free(b->setup);
+    b->setup = s;
+    free(plans);
+    return 0;
+}
+
+bool reload_from_file(struct bots *b, const char *path)
+{
+    struct err e = ERR_NONE;
+    struct setup *s = setup_load(path, &e);
+
+    if (s && !config_check_reload(b->setup->config, s->config, &e) && !reload_apply(b, s, &e)) {
+        log_info(NULL, "reloaded %s: %zu bots", path, bots_count(b));
+        return true;
+    }
+    if (s)
+        setup_free(s);
+    log_error(NULL, "reload refused, the old configuration stays: %s", e.text);
+    return false;
+}
