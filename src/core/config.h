@@ -34,7 +34,7 @@ struct expire_rule {
 
 struct bot_config {
     char name[BOT_NAME_MAX + 1];
-    unsigned line;              /* of its section, for messages */
+    unsigned line, column;      /* of its section, for messages */
     struct config_mark *set_at; /* one for each row of the option table: where the file sets it */
     char *token_file, *token_credential, *token_env; /* exactly one is set */
     char *api_root;

@@ -183,6 +183,14 @@ const char *option_section_name(enum option_section s)
     return section_names[s];
 }
 
+bool option_section_is_planned(enum option_section s)
+{
+    for (size_t i = 0; option_at(i); i++)
+        if (option_at(i)->section == s && !option_at(i)->planned)
+            return false;
+    return true;
+}
+
 /* "a, b or c" out of the words whose bit is set in mask. */
 static void add_words(struct buf *out, const char *const *words, unsigned mask)
 {
@@ -279,4 +287,12 @@ const char *option_default(const struct option *o, const struct bot_config *bot)
     if (o->def_by_deliver[0])
         return o->def_by_deliver[bot ? bot->deliver : DELIVER_EXEC];
     return o->def;
+}
+
+void option_add_default(struct buf *out, const struct option *o)
+{
+    if (o->def)
+        buf_add_str(out, o->def);
+    for (size_t i = 0; i < DELIVER_MODES && o->def_by_deliver[i]; i++)
+        buf_printf(out, "%s%s (%s)", i ? ", " : "", o->def_by_deliver[i], deliver_words[i]);
 }

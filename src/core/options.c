@@ -64,17 +64,21 @@ static int unknown_option(const struct option_reader *r, enum option_section s, 
     return rc;
 }
 
-static bool section_is_planned(enum option_section s)
+/* "a, b, c": the sections that there are. */
+static char *known_sections(char out[80])
 {
-    for (size_t i = 0; option_at(i); i++)
-        if (option_at(i)->section == s && !option_at(i)->planned)
-            return false;
-    return true;
+    size_t n = 0;
+
+    for (enum option_section s = 0; s < SECTIONS; s++)
+        if (!option_section_is_planned(s))
+            n += (size_t)snprintf(out + n, 80 - n, "%s%s", n ? ", " : "", option_section_name(s));
+    return out;
 }
 
 static int unknown_section(const struct option_reader *r, const struct node *key)
 {
     const char *near = NULL, *within = NULL;
+    char known[80];
 
     for (size_t s = 0; s < SECTIONS; s++)
         near = option_closest(key->text, near, option_section_name(s));
@@ -88,8 +92,8 @@ static int unknown_section(const struct option_reader *r, const struct node *key
         return node_error(r->e, r->path, key->at,
                           "%.64s is not a section but an option of %s; indent it under that", key->text,
                           within);
-    return node_error(r->e, r->path, key->at, "%.64s is not a section; accepted: spool, listen, log and bots",
-                      key->text);
+    return node_error(r->e, r->path, key->at, "%.64s is not a section; accepted: %s", key->text,
+                      known_sections(known));
 }
 
 /* ---- one section ------------------------------------------------------------------------------------------
@@ -231,6 +235,7 @@ static int read_bot(const struct option_reader *r, const struct node *n)
     struct bot_config *b = &c->bots[c->n_bots++];
     snprintf(b->name, sizeof(b->name), "%s", key->text);
     b->line = key->at.line;
+    b->column = key->at.column;
     b->set_at = xcalloc(row_count(), sizeof(*b->set_at));
     snprintf(where, sizeof(where), "bots.%s", b->name);
     if (read_entries(r, SECTION_BOTS, where, n, b, b->set_at) < 0)
@@ -259,11 +264,11 @@ static int read_sections(const struct option_reader *r, const struct node *root)
 {
     struct config *c = r->config;
     const struct node *bots = NULL;
+    char known[80];
 
     if (root->type != NODE_MAP && !node_is_empty(root))
-        return node_error(r->e, r->path, root->at,
-                          "this is %s where the sections spool, listen, log and bots are needed",
-                          node_type_name(root->type));
+        return node_error(r->e, r->path, root->at, "this is %s where the config's sections are needed: %s",
+                          node_type_name(root->type), known_sections(known));
     for (size_t i = 0; i < root->n_children; i++) {
         const struct node *n = &root->child[i];
         size_t s = 0;
@@ -271,7 +276,7 @@ static int read_sections(const struct option_reader *r, const struct node *root)
             s++;
         if (s == SECTIONS)
             return unknown_section(r, n->key);
-        if (section_is_planned(s))
+        if (option_section_is_planned(s))
             return node_error(
                 r->e, r->path, n->key->at,
                 "the section %s is planned for a later version of tgspool; remove it for this one",
@@ -344,6 +349,6 @@ int option_err_prefix(struct err *e, const struct config *c, const struct bot_co
     struct config_mark at = set_at_name(bot, name);
 
     if (!at.line)
-        at = (struct config_mark){bot->line, 1};
+        at = (struct config_mark){bot->line, bot->column};
     return err_prefix(e, "%s:%u:%u: bots.%s.%s", c->path, at.line, at.column, bot->name, name);
 }

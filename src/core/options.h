@@ -51,6 +51,8 @@ struct option {
 const struct option *option_at(size_t i);
 const struct option *option_find(enum option_section section, struct slice name);
 const char *option_section_name(enum option_section s);
+/* Whether all of its options are of a later version. */
+bool option_section_is_planned(enum option_section s);
 /* What is accepted, e.g. "a time of 1s to 12h". */
 void option_add_accepts(struct buf *out, const struct option *o);
 /* When it applies, e.g. "deliver: exec or worker"; nothing if always. */
@@ -58,6 +60,8 @@ void option_add_applies(struct buf *out, const struct option *o);
 bool option_applies(const struct option *o, const struct bot_config *bot);
 /* The default as it would stand in the file, or NULL; `bot` may be NULL. */
 const char *option_default(const struct option *o, const struct bot_config *bot);
+/* The default for people: nothing if there is none; "2 (exec), 1 (worker), ..." where it depends. */
+void option_add_default(struct buf *out, const struct option *o);
 
 /* A value read back from a config, as text: what `tgspool config` shows and reload compares. */
 enum option_shape { SHAPE_NONE, SHAPE_TEXT, SHAPE_NUMBER, SHAPE_LIST, SHAPE_MAP };

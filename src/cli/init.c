@@ -1,0 +1,262 @@
+/* tgspool init: a directory with everything that a first start needs: config, token file, spool, an example
+ * handler. Nothing that is there already is written over. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "core/option_command.h"
+#include "core/option_yaml.h"
+#include "daemon/secrets.h"
+#include "wire/json.h"
+
+static const char placeholder[] = "replace this line by the token that @BotFather gave you\n";
+
+static const char handler_text[] =
+    "#!/bin/sh\n"
+    "# An example handler: tgspool starts it once for each update, with the update (JSON) on standard input "
+    "and\n"
+    "# TGSPOOL_ID, TGSPOOL_KIND, TGSPOOL_ATTEMPT, TGSPOOL_KEY ... in the environment; see tgspool(1).\n"
+    "# Exit 0: done. Exit 65: never try this update again. Any other: it is tried again later, and the last "
+    "line of\n"
+    "# standard error is kept with it. Put your bot's own work in place of what follows.\n"
+    "umask 077\n"
+    "bytes=$(wc -c)\n"
+    "echo \"$(date) $TGSPOOL_ID $TGSPOOL_KIND, $bytes bytes, attempt $TGSPOOL_ATTEMPT\" >>\"$(dirname "
+    "\"$0\")/handled.log\"\n";
+
+struct plan {
+    char *dir; /* absolute */
+    const char *name;
+    char *config, *token_file, *spool, *socket, *handler;
+    const char *token_state; /* "written", "kept" or "missing" */
+};
+
+static void plan_clear(struct plan *p)
+{
+    free(p->dir);
+    free(p->config);
+    free(p->token_file);
+    free(p->spool);
+    free(p->socket);
+    free(p->handler);
+}
+
+/* Makes the directory and names what will be in it. */
+static int plan_make(struct plan *p, const char *dir, struct err *e)
+{
+    if (file_make_dir(dir, 0700, e) < 0)
+        return -1;
+    p->dir = realpath(dir, NULL);
+    if (!p->dir)
+        return err_set(e, EX_NOINPUT, "cannot look at %s: %s", dir, strerror(errno));
+    p->config = xasprintf("%s/tgspool.yaml", p->dir);
+    p->token_file = xasprintf("%s/%s.token", p->dir, p->name);
+    p->spool = xasprintf("%s/spool", p->dir);
+    p->socket = xasprintf("%s/tgspool.sock", p->dir);
+    p->handler = xasprintf("%s/on-update", p->dir);
+    if (access(p->config, F_OK) == 0)
+        return err_set(
+            e, EX_CANTCREAT,
+            "%s is there already and is left as it is; check it with tgspool check -c %s, or name another "
+            "directory",
+            p->config, p->config);
+    return 0;
+}
+
+/* ---- the token --------------------------------------------------------------------------------------------
+ */
+
+/* Asks on the terminal, without echo. Signals are off meanwhile: one would leave the terminal without echo.
+ */
+static void ask_token(struct buf *out)
+{
+    struct termios was, quiet;
+    char line[512];
+
+    if (tcgetattr(STDIN_FILENO, &was) < 0)
+        return;
+    quiet = was;
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
+    fputs("Token of the bot, from @BotFather (not shown; empty: later): ", stderr);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    if (fgets(line, sizeof(line), stdin))
+        buf_add(out, line, strcspn(line, " \t\r\n"));
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+    fputc('\n', stderr);
+    explicit_bzero(line, sizeof(line));
+}
+
+/* Writes the token file: out of the environment, else asked for, else a placeholder. */
+static int write_token(struct plan *p, struct err *e)
+{
+    const char *env = secrets_env("TGSPOOL_TOKEN");
+    struct buf token = BUF_EMPTY;
+    int64_t bot_id;
+    int rc;
+
+    if (access(p->token_file, F_OK) == 0) {
+        p->token_state = "kept";
+        return 0;
+    }
+    if (env)
+        buf_add_str(&token, env);
+    else if (isatty(STDIN_FILENO))
+        ask_token(&token);
+    p->token_state = token.n ? "written" : "missing";
+    if (token.n && !secrets_parse_token(buf_slice(&token), &bot_id)) {
+        rc = err_set(e, EX_DATAERR,
+                     "%s is not a bot token; it is digits, a colon, and 30 or more of A-Z a-z 0-9 _ -",
+                     env ? "TGSPOOL_TOKEN" : "what was typed");
+    } else {
+        if (token.n)
+            buf_add_char(&token, '\n');
+        else
+            buf_add_str(&token, placeholder);
+        rc = file_create(p->token_file, buf_slice(&token), 0600, e);
+    }
+    if (token.p)
+        explicit_bzero(token.p, token.n);
+    buf_free(&token);
+    return rc;
+}
+
+/* ---- the config -------------------------------------------------------------------------------------------
+ */
+
+static void add_option(struct buf *out, const char *indent, const char *name, const char *value)
+{
+    buf_printf(out, "%s%s: ", indent, name);
+    node_add_scalar(out, value);
+    buf_add_char(out, '\n');
+}
+
+static int write_config(const struct plan *p, struct err *e)
+{
+    char *argv[] = {p->handler, NULL};
+    struct buf text = BUF_EMPTY, command = BUF_EMPTY;
+
+    command_join(&command, argv);
+    buf_add_str(&text, "# The configuration of tgspool; tgspool.yaml(5) and `tgspool config --options` tell\n"
+                       "# every option. After a change: tgspool check -c FILE, then SIGHUP or a restart.\n"
+                       "spool:\n");
+    add_option(&text, "  ", "dir", p->spool);
+    buf_add_str(&text, "listen:\n");
+    add_option(&text, "  ", "socket", p->socket);
+    buf_add_str(&text, "  socket_mode: \"0600\"\nbots:\n");
+    buf_printf(&text, "  %s:\n", p->name);
+    add_option(&text, "    ", "token_file", p->token_file);
+    buf_add_str(&text, "    deliver: exec\n");
+    add_option(&text, "    ", "command", buf_str(&command));
+    struct config *c =
+        config_parse(p->config, buf_slice(&text), e); /* such as a path too long for a socket */
+    config_free(c);
+    int rc = c ? file_create(p->config, buf_slice(&text), 0600, e) : -1;
+    buf_free(&command);
+    buf_free(&text);
+    return rc;
+}
+
+/* The config comes last: where it is, everything it names is. */
+static int write_all(struct plan *p, struct err *e)
+{
+    if (write_token(p, e) < 0 || file_make_dir(p->spool, 0700, e) < 0)
+        return -1;
+    if (access(p->handler, F_OK) < 0 &&
+        file_create(p->handler, slice_make(handler_text, sizeof(handler_text) - 1), 0700, e) < 0)
+        return -1;
+    return write_config(p, e);
+}
+
+/* ---- what is told -----------------------------------------------------------------------------------------
+ */
+
+static void add_next(struct buf *out, const char *verb, const char *config)
+{
+    char *argv[] = {(char *)"tgspool", (char *)verb, (char *)"-c", (char *)config, NULL};
+    command_join(out, argv);
+}
+
+static void tell(const struct cli *cli, const struct plan *p)
+{
+    struct buf check = BUF_EMPTY, run = BUF_EMPTY, out = BUF_EMPTY;
+    struct json_out j;
+
+    add_next(&check, "check", p->config);
+    add_next(&run, "run", p->config);
+    if (cli->json) {
+        json_start(&j, &out);
+        json_object(&j);
+        json_kv_cstr(&j, "config", p->config);
+        json_kv_cstr(&j, "token_file", p->token_file);
+        json_kv_cstr(&j, "token", p->token_state);
+        json_kv_cstr(&j, "handler", p->handler);
+        json_key(&j, "next");
+        json_array(&j);
+        json_text(&j, buf_slice(&check));
+        json_text(&j, buf_slice(&run));
+        json_array_end(&j);
+        json_object_end(&j);
+        json_end(&j);
+        buf_add_char(&out, '\n');
+    } else {
+        buf_printf(&out, "config   %s\n", p->config);
+        buf_printf(&out, "token    %s (%s)\n", p->token_file, p->token_state);
+        buf_printf(&out, "spool    %s\n", p->spool);
+        buf_printf(&out, "handler  %s\n\n", p->handler);
+        if (strcmp(p->token_state, "missing") == 0)
+            buf_add_str(&out, "Put the bot's token into the token file, as its only line. Then:\n");
+        buf_printf(&out, "  %s\n  %s\n", buf_str(&check), buf_str(&run));
+    }
+    cli_put(buf_slice(&out));
+    buf_free(&check);
+    buf_free(&run);
+    buf_free(&out);
+}
+
+static int init_run(struct cli *cli, int argc, char **argv)
+{
+    const char *name = cli_option(cli, "name");
+    struct plan p = {.name = name ? name : "bot"};
+    struct err e = ERR_NONE;
+
+    (void)argc;
+    if (!text_is_bot_name(slice_str(p.name)))
+        return cli_fail(EX_USAGE, "\"%s\" is not a bot's name; accepted: 1 to %d of A-Z a-z 0-9 _ -", p.name,
+                        BOT_NAME_MAX);
+    int rc = plan_make(&p, argv[0], &e);
+    if (rc == 0)
+        rc = write_all(&p, &e);
+    if (rc == 0)
+        tell(cli, &p);
+    plan_clear(&p);
+    return rc < 0 ? cli_fail_err(&e) : cli_finish(EX_OK);
+}
+
+static const struct cli_option init_options[] = {
+    {"name", "NAME", "the bot's name in the config (default: bot)"},
+    {NULL, NULL, NULL},
+};
+
+const struct command command_init = {
+    .name = "init",
+    .arguments = "DIR",
+    .summary = "make a directory with a config, token file and handler",
+    .usage = "Makes DIR, if it is missing, and in it: tgspool.yaml, NAME.token, the directory\n"
+             "spool, and on-update, an example handler. All of them are private to the user.\n"
+             "What is there already is never written over.\n"
+             "\n"
+             "The token is taken from the environment variable TGSPOOL_TOKEN, else asked for\n"
+             "without echo if standard input is a terminal; else NAME.token tells what to put\n"
+             "into it.\n",
+    .options = init_options,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = init_run,
+};

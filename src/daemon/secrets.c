@@ -1,0 +1,219 @@
+/* Reads secrets and checks their form, so that a wrong file is told of before anything is sent anywhere. */
+#include "daemon/secrets.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/options.h"
+#include "wire/url.h"
+
+#define TOKEN_SECRET_MIN 30
+#define HEADER_SECRET_MAX 256
+#define SECRET_FILE_MAX 4096
+#define TOKEN_FORM "accepted: digits, a colon, and 30 or more of A-Z a-z 0-9 _ -, as @BotFather gives it"
+
+/* ---- the environment --------------------------------------------------------------------------------------
+ */
+
+struct taken {
+    struct taken *next;
+    char *name, *value;
+};
+
+const char *secrets_env(const char *name)
+{
+    static struct taken *taken; /* for the life of the process, as the environment itself */
+
+    for (struct taken *t = taken; t; t = t->next)
+        if (strcmp(t->name, name) == 0)
+            return t->value;
+    const char *value = getenv(name);
+    if (!value)
+        return NULL;
+    struct taken *t = xcalloc(1, sizeof(*t));
+    *t = (struct taken){taken, xstrdup(name), xstrdup(value)};
+    taken = t;
+    unsetenv(name);
+    return t->value;
+}
+
+/* ---- forms ------------------------------------------------------------------------------------------------
+ */
+
+/* How many bytes at the start of s are of the alphabet of tokens. */
+static size_t token_span(struct slice s)
+{
+    size_t i = 0;
+    while (i < s.n && (isalnum((unsigned char)s.p[i]) || s.p[i] == '_' || s.p[i] == '-'))
+        i++;
+    return i;
+}
+
+bool secrets_parse_token(struct slice text, int64_t *bot_id)
+{
+    const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
+    if (!colon)
+        return false;
+    struct slice id = slice_make(text.p, (size_t)(colon - text.p));
+    struct slice secret = slice_make(colon + 1, text.n - id.n - 1);
+    return id.n > 0 && id.p[0] != '-' && text_to_i64(id, 1, INT64_MAX, bot_id) == 0 &&
+           secret.n >= TOKEN_SECRET_MIN && token_span(secret) == secret.n;
+}
+
+/* The token and its secret half: either in a line of the log would give the bot away. */
+static void hide_token(const char *token)
+{
+    log_add_secret(slice_str(token));
+    log_add_secret(slice_str(strchr(token, ':') + 1));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------
+ */
+
+/* A file of $CREDENTIALS_DIRECTORY. systemd keeps that directory private; the files' own modes depend on its
+ * version.
+ */
+static int read_credential(const char *name, struct buf *out, struct err *e)
+{
+    const char *dir = secrets_env("CREDENTIALS_DIRECTORY");
+
+    if (!dir)
+        return err_set(e, EX_CONFIG,
+                       "$CREDENTIALS_DIRECTORY is not set; start tgspool from a unit with LoadCredential=");
+    char *path = xasprintf("%s/%s", dir, name);
+    int rc = file_read(path, SECRET_FILE_MAX, out, e);
+    free(path);
+    while (out->n && isspace((unsigned char)out->p[out->n - 1]))
+        out->p[--out->n] = '\0';
+    if (rc == 0 && out->n == 0)
+        return err_set(e, EX_CONFIG, "the credential is empty");
+    return rc;
+}
+
+static int read_env(const char *name, struct buf *out, struct err *e)
+{
+    const char *value = secrets_env(name);
+
+    if (!value || !*value)
+        return err_set(e, EX_CONFIG, "the environment variable is %s", value ? "empty" : "not set");
+    buf_add_str(out, value);
+    return 0;
+}
+
+/* The text of the bot's token, and the option that it is read by. */
+static int read_token_text(const struct bot_config *bot, struct buf *out, const char **option, struct err *e)
+{
+    if (bot->token_file) {
+        *option = "token_file";
+        return file_read_secret(bot->token_file, out, e);
+    }
+    if (bot->token_credential) {
+        *option = "token_credential";
+        return read_credential(bot->token_credential, out, e);
+    }
+    *option = "token_env";
+    return read_env(bot->token_env, out, e);
+}
+
+int secrets_read_token(const struct config *c, const struct bot_config *bot, char **token, int64_t *bot_id,
+                       struct err *e)
+{
+    struct buf b = BUF_EMPTY;
+    const char *option = NULL;
+
+    int rc = read_token_text(bot, &b, &option, e);
+    if (rc == 0 && !secrets_parse_token(buf_slice(&b), bot_id))
+        rc = err_set(e, EX_CONFIG, "what is there is not a bot token; " TOKEN_FORM);
+    if (rc < 0) {
+        buf_free(&b);
+        e->exit_code = EX_CONFIG;
+        return option_err_prefix(e, c, bot, option);
+    }
+    *token = buf_steal(&b);
+    hide_token(*token);
+    return 0;
+}
+
+/* The proxy's URL, which must be one that net/ can use. */
+static int read_proxy(const struct bot_config *bot, char **out, struct err *e)
+{
+    struct buf b = BUF_EMPTY;
+    struct url u;
+    int rc = -1;
+
+    if (file_read_secret(bot->proxy_file, &b, e) == 0 && url_parse(buf_str(&b), &u, e) == 0) {
+        rc = 0;
+        if (u.scheme != URL_HTTP && u.scheme != URL_SOCKS5 && u.scheme != URL_SOCKS5H)
+            rc = err_set(
+                e, EX_CONFIG,
+                "the file holds a URL of another kind; accepted: http://, socks5:// or socks5h://, then "
+                "[USER:PASSWORD@]HOST[:PORT]");
+        if (rc == 0 && u.password)
+            log_add_secret(slice_str(u.password));
+        url_free(&u);
+    }
+    if (rc < 0) {
+        buf_free(&b);
+        return -1;
+    }
+    const char *at = strrchr(buf_str(&b), '@');
+    if (at) { /* as it stands in the file, still percent-encoded */
+        log_add_secret(buf_slice(&b));
+        const char *user = strstr(b.p, "://") + 3, *colon = strchr(user, ':');
+        if (colon && colon < at)
+            log_add_secret(slice_make(colon + 1, (size_t)(at - colon - 1)));
+    }
+    *out = buf_steal(&b);
+    return 0;
+}
+
+static int read_url_secret(const struct bot_config *bot, char **out, struct err *e)
+{
+    struct buf b = BUF_EMPTY;
+
+    int rc = file_read_secret(bot->url_secret_file, &b, e);
+    if (rc == 0 && (b.n > HEADER_SECRET_MAX || token_span(buf_slice(&b)) != b.n))
+        rc = err_set(e, EX_CONFIG, "the secret in %s is not one; accepted: 1 to %d of A-Z a-z 0-9 _ -",
+                     bot->url_secret_file, HEADER_SECRET_MAX);
+    if (rc < 0) {
+        buf_free(&b);
+        return -1;
+    }
+    log_add_secret(buf_slice(&b));
+    *out = buf_steal(&b);
+    return 0;
+}
+
+int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out, struct err *e)
+{
+    const char *option = "proxy_file";
+    int rc = 0;
+
+    *out = (struct bot_secrets){0};
+    if (secrets_read_token(c, bot, &out->token, &out->bot_id, e) < 0)
+        return -1;
+    if (bot->proxy_file)
+        rc = read_proxy(bot, &out->proxy_url, e);
+    if (rc == 0 && bot->url_secret_file) {
+        option = "url_secret_file";
+        rc = read_url_secret(bot, &out->url_secret, e);
+    }
+    if (rc < 0) {
+        secrets_clear(out);
+        e->exit_code = EX_CONFIG;
+        return option_err_prefix(e, c, bot, option);
+    }
+    return 0;
+}
+
+void secrets_clear(struct bot_secrets *s)
+{
+    free(s->token);
+    free(s->proxy_url);
+    free(s->url_secret);
+    *s = (struct bot_secrets){0};
+}
