@@ -67,8 +67,7 @@ void option_warn(const struct option_reader *r, struct config_mark at, const cha
     c->warnings[c->n_warnings++] = buf_steal(&b);
 }
 
-/* ---- how alike two names are -----------------------------------------------------------------------------
- */
+/* ---- how alike two names are ------------------------------------------------------------------------ */
 
 #define NAME_CMP_MAX 40
 
@@ -108,7 +107,7 @@ const char *option_closest(const char *name, const char *best, const char *candi
     return candidate;
 }
 
-/* ---- setters: each reads node n into the field of o ---------------------------------------------------- */
+/* ---- setters: each reads node n into the field of o ------------------------------------------------- */
 
 static void replace_text(void *base, const struct option *o, struct slice s)
 {

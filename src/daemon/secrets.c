@@ -16,8 +16,7 @@
 #define SECRET_FILE_MAX 4096
 #define TOKEN_FORM "accepted: digits, a colon, and 30 or more of A-Z a-z 0-9 _ -, as @BotFather gives it"
 
-/* ---- the environment --------------------------------------------------------------------------------------
- */
+/* ---- the environment -------------------------------------------------------------------------------- */
 
 struct taken {
     struct taken *next;
@@ -41,8 +40,7 @@ const char *secrets_env(const char *name)
     return t->value;
 }
 
-/* ---- forms ------------------------------------------------------------------------------------------------
- */
+/* ---- forms ------------------------------------------------------------------------------------------ */
 
 /* How many bytes at the start of s are of the alphabet of tokens. */
 static size_t token_span(struct slice s)
@@ -71,8 +69,7 @@ static void hide_token(const char *token)
     log_add_secret(slice_str(strchr(token, ':') + 1));
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------
- */
+/* ---- reading ---------------------------------------------------------------------------------------- */
 
 /* A file of $CREDENTIALS_DIRECTORY. systemd keeps that directory private; the files' own modes depend on its
  * version.

@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	tests/unit/test-lane \
 	tests/unit/test-list \
 	tests/unit/test-log \
+	tests/unit/test-options \
 	tests/unit/test-outcome \
 	tests/unit/test-text \
 	tests/unit/test-update
@@ -46,6 +47,8 @@ tests_unit_test_list_SOURCES = tests/unit/test-list.c
 tests_unit_test_list_LDADD = $(UNIT_BASE)
 tests_unit_test_log_SOURCES = tests/unit/test-log.c
 tests_unit_test_log_LDADD = $(UNIT_BASE)
+tests_unit_test_options_SOURCES = tests/unit/test-options.c
+tests_unit_test_options_LDADD = $(UNIT_CORE)
 tests_unit_test_outcome_SOURCES = tests/unit/test-outcome.c
 tests_unit_test_outcome_LDADD = $(UNIT_CORE)
 tests_unit_test_text_SOURCES = tests/unit/test-text.c
