@@ -1,9 +1,13 @@
 # tests/intake: the poll against a scripted Bot API client and spool; the Bot API client against a scripted HTTP
 # client. What they stand in for is not linked.
 if HAVE_CMOCKA
-check_PROGRAMS += tests/intake/test-poll tests/intake/test-botapi
+check_PROGRAMS += tests/intake/test-poll tests/intake/test-trouble tests/intake/test-botapi tests/intake/test-notify
 tests_intake_test_poll_SOURCES = tests/intake/test-poll.c
 tests_intake_test_poll_LDADD = libintake.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
+tests_intake_test_trouble_SOURCES = tests/intake/test-trouble.c
+tests_intake_test_trouble_LDADD = libintake.a libbase.a -lcmocka
 tests_intake_test_botapi_SOURCES = tests/intake/test-botapi.c
 tests_intake_test_botapi_LDADD = libtelegram.a libwire.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
+tests_intake_test_notify_SOURCES = tests/intake/test-notify.c
+tests_intake_test_notify_LDADD = libdaemon.a libbase.a -lcmocka
 endif
