@@ -6,7 +6,8 @@ libnet_a_SOURCES = \
 	src/net/dial.c src/net/dial.h \
 	src/net/dns.c src/net/dns.h \
 	src/net/http_client.c src/net/http_client.h \
-	src/net/http_server.h \
+	src/net/http_server.c src/net/http_server.h \
+	src/net/listen.c src/net/listen.h \
 	src/net/loop.c src/net/loop.h \
 	src/net/proxy.c src/net/proxy.h \
 	src/net/stream.c src/net/stream.h \
