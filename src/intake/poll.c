@@ -333,7 +333,9 @@ static void confirmed(void *arg, struct botapi_reply *r)
 {
     struct poll *p = arg;
 
-    if (r->class != BOTAPI_OK)
+    /* Where an earlier request bore the same offset, Telegram knows already, and may let us wait: it answers
+     * the same offset within 3 s as if a time-out of 3 s had been asked for. */
+    if (r->class != BOTAPI_OK && p->asked_offset != p->position.offset)
         log_info(p->bot,
                  "the last request failed (%s): what was taken may come once more, and is dropped then",
                  r->sentence);
