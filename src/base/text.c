@@ -192,3 +192,32 @@ bool text_is_bot_name(struct slice s)
             return false;
     return true;
 }
+
+#define DISTANCE_MAX 40
+
+/* The optimal string alignment distance, by rows of its table: this one and the two above. */
+unsigned text_distance(struct slice a, struct slice b)
+{
+    unsigned d[3][DISTANCE_MAX + 1] = {0};
+
+    if (a.n > DISTANCE_MAX || b.n > DISTANCE_MAX)
+        return DISTANCE_MAX;
+    for (size_t j = 0; j <= b.n; j++)
+        d[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned *row = d[i % 3], *above = d[(i + 2) % 3], *above2 = d[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            unsigned best = above[j - 1] + (a.p[i - 1] != b.p[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1] &&
+                above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return d[a.n % 3][b.n];
+}

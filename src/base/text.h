@@ -36,6 +36,10 @@ void text_add_clean(struct buf *b, struct slice s, size_t max, bool lines);
  * "<token>", in place. */
 void text_scrub_tokens(struct buf *b);
 
+/* How many slips lie between two names: letters put in, left out, changed, or swapped with a neighbour. Names
+ * of more than 40 bytes are 40 apart. For "did you mean". */
+unsigned text_distance(struct slice a, struct slice b);
+
 /* Whether s is a bot's short name: [A-Za-z0-9_-]{1,32}. */
 bool text_is_bot_name(struct slice s);
 

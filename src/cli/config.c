@@ -170,48 +170,6 @@ static void config_json(const struct config *c, struct buf *out)
     buf_add_char(out, '\n');
 }
 
-#define COMMENT_COLUMN 48 /* where "# line N" stands, if the value leaves room */
-
-static void section_yaml(struct buf *out, const struct config *c, enum option_section s,
-                         const struct bot_config *bot)
-{
-    for (size_t i = 0; option_at(i); i++) {
-        const struct option *o = option_at(i);
-        struct option_value v;
-        if (o->section != s || o->planned || !option_applies(o, bot))
-            continue;
-        struct config_mark at = option_set_at(o, c, bot);
-        size_t start = out->n;
-        buf_printf(out, "%s%s: ", bot ? "    " : "  ", o->name);
-        option_get(o, c, bot, &v);
-        option_value_add_yaml(out, &v);
-        size_t width = out->n - start;
-        buf_printf(out, "%*s", width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 1, "");
-        if (at.line)
-            buf_printf(out, "# line %u\n", at.line);
-        else
-            buf_add_str(out, v.shape == SHAPE_NONE ? "# unset\n" : "# default\n");
-        option_value_clear(&v);
-    }
-}
-
-/* A config file that means the same, with a comment at each line saying where it comes from. */
-static void config_yaml(const struct config *c, struct buf *out)
-{
-    buf_printf(out, "# %s\n", c->path);
-    for (enum option_section s = 0; s < SECTION_BOTS; s++) {
-        if (option_section_is_planned(s))
-            continue;
-        buf_printf(out, "%s:\n", option_section_name(s));
-        section_yaml(out, c, s, NULL);
-    }
-    buf_add_str(out, "bots:\n");
-    for (size_t i = 0; i < c->n_bots; i++) {
-        buf_printf(out, "  %s:\n", c->bots[i].name);
-        section_yaml(out, c, SECTION_BOTS, &c->bots[i]);
-    }
-}
-
 static int config_run(struct cli *cli, int argc, char **argv)
 {
     struct buf out = BUF_EMPTY;
@@ -230,7 +188,7 @@ static int config_run(struct cli *cli, int argc, char **argv)
         if (cli->json)
             config_json(c, &out);
         else
-            config_yaml(c, &out);
+            config_add_yaml(&out, c, true);
         for (size_t i = 0; i < c->n_warnings; i++)
             cli_warn("tgspool config --options", "%s", c->warnings[i]);
         config_free(c);

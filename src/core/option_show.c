@@ -154,6 +154,57 @@ void option_value_add_yaml(struct buf *out, const struct option_value *v)
         buf_add_char(out, brackets[1]);
 }
 
+/* ---- a config as a file ---- */
+
+#define COMMENT_COLUMN 48 /* where "# line N" stands, if the value leaves room */
+
+static void add_source(struct buf *out, size_t width, struct config_mark at, bool unset)
+{
+    buf_printf(out, "%*s", width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 1, "");
+    if (at.line)
+        buf_printf(out, "# line %u", at.line);
+    else
+        buf_add_str(out, unset ? "# unset" : "# default");
+}
+
+static void add_section(struct buf *out, const struct config *c, enum option_section s,
+                        const struct bot_config *bot, bool sources)
+{
+    for (size_t i = 0; option_at(i); i++) {
+        const struct option *o = option_at(i);
+        struct option_value v;
+        if (o->section != s || o->planned || !option_applies(o, bot))
+            continue;
+        size_t start = out->n;
+        buf_printf(out, "%s%s: ", bot ? "    " : "  ", o->name);
+        option_get(o, c, bot, &v);
+        option_value_add_yaml(out, &v);
+        if (sources)
+            add_source(out, out->n - start, option_set_at(o, c, bot), v.shape == SHAPE_NONE);
+        buf_add_char(out, '\n');
+        option_value_clear(&v);
+    }
+}
+
+void config_add_yaml(struct buf *out, const struct config *c, bool sources)
+{
+    if (sources)
+        buf_printf(out, "# %s\n", c->path);
+    for (enum option_section s = 0; s < SECTION_BOTS; s++) {
+        if (option_section_is_planned(s))
+            continue;
+        buf_printf(out, "%s:\n", option_section_name(s));
+        add_section(out, c, s, NULL, sources);
+    }
+    buf_printf(out, "%s:\n", option_section_name(SECTION_BOTS));
+    for (size_t i = 0; i < c->n_bots; i++) {
+        buf_printf(out, "  %s:\n", c->bots[i].name);
+        add_section(out, c, SECTION_BOTS, &c->bots[i], sources);
+    }
+}
+
+/* ---- reload ---- */
+
 static void value_text(const struct option *o, const struct config *c, struct buf *out)
 {
     struct option_value v;

@@ -67,42 +67,11 @@ void option_warn(const struct option_reader *r, struct config_mark at, const cha
     c->warnings[c->n_warnings++] = buf_steal(&b);
 }
 
-/* ---- how alike two names are ------------------------------------------------------------------------ */
-
-#define NAME_CMP_MAX 40
-
-/* Edits (insert, delete, replace, swap of neighbours) from a to b: the optimal string alignment distance. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t na = strlen(a), nb = strlen(b);
-    unsigned d[3][NAME_CMP_MAX + 1] = {0};
-
-    if (na > NAME_CMP_MAX || nb > NAME_CMP_MAX)
-        return NAME_CMP_MAX;
-    for (size_t j = 0; j <= nb; j++)
-        d[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= na; i++) {
-        unsigned *row = d[i % 3], *above = d[(i + 2) % 3], *above2 = d[(i + 1) % 3];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= nb; j++) {
-            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            if (above[j] + 1 < best)
-                best = above[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
-                best = above2[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return d[na % 3][nb];
-}
-
 const char *option_closest(const char *name, const char *best, const char *candidate)
 {
-    unsigned limit = strlen(name) < 6 ? 1 : 2, d = distance(name, candidate);
+    unsigned limit = strlen(name) < 6 ? 1 : 2, d = text_distance(slice_str(name), slice_str(candidate));
 
-    if (d > limit || (best && distance(name, best) <= d))
+    if (d > limit || (best && text_distance(slice_str(name), slice_str(best)) <= d))
         return best;
     return candidate;
 }

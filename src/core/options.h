@@ -84,6 +84,10 @@ void option_value_clear(struct option_value *v);
 /* Appends the value as YAML that parses back to it; nothing for SHAPE_NONE. */
 void option_value_add_yaml(struct buf *out, const struct option_value *v);
 
+/* Appends a config file that means the same, with all defaults spelled out; what does not apply is left out.
+ * `sources`: a comment on each line says where the value comes from. */
+void config_add_yaml(struct buf *out, const struct config *c, bool sources);
+
 /* Where the file sets an option; line 0: it does not. */
 struct config_mark option_set_at(const struct option *o, const struct config *c,
                                  const struct bot_config *bot);

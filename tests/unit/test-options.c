@@ -381,36 +381,6 @@ static void test_commands(void **state)
     }
 }
 
-/* All values as YAML, as `tgspool config` writes them. */
-static char *show(const struct config *c)
-{
-    struct buf b = BUF_EMPTY;
-
-    for (enum option_section s = 0; s < SECTIONS; s++) {
-        size_t n = s == SECTION_BOTS ? c->n_bots : 1;
-        if (option_section_is_planned(s))
-            continue;
-        buf_printf(&b, "%s:\n", option_section_name(s));
-        for (size_t k = 0; k < n; k++) {
-            const struct bot_config *bot = s == SECTION_BOTS ? &c->bots[k] : NULL;
-            if (bot)
-                buf_printf(&b, "  %s:\n", bot->name);
-            for (size_t i = 0; option_at(i); i++) {
-                const struct option *o = option_at(i);
-                struct option_value v;
-                if (o->section != s || o->planned || !option_applies(o, bot))
-                    continue;
-                option_get(o, c, bot, &v);
-                buf_printf(&b, "%s%s: ", bot ? "    " : "  ", o->name);
-                option_value_add_yaml(&b, &v);
-                buf_add_char(&b, '\n');
-                option_value_clear(&v);
-            }
-        }
-    }
-    return buf_steal(&b);
-}
-
 /* What is shown parses back to the same. */
 static void test_show_is_a_config(void **state)
 {
@@ -426,16 +396,40 @@ static void test_show_is_a_config(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct config *c = parse(texts[i]);
-        char *first = show(c);
-        struct config *again = parse(first);
-        char *second = show(again);
-        assert_string_equal(first, second);
+        struct buf first = BUF_EMPTY, second = BUF_EMPTY, told = BUF_EMPTY;
+        config_add_yaml(&first, c, false);
+        struct config *again = parse(buf_str(&first));
+        config_add_yaml(&second, again, false);
+        assert_string_equal(buf_str(&first), buf_str(&second));
         assert_int_equal(config_check_reload(c, again, NULL), 0);
-        free(first);
-        free(second);
+        config_add_yaml(&told, c, true);
+        config_free(again);
+        again = parse(buf_str(&told)); /* comments and all */
+        buf_clear(&second);
+        config_add_yaml(&second, again, false);
+        assert_string_equal(buf_str(&first), buf_str(&second));
+        buf_free(&first);
+        buf_free(&second);
+        buf_free(&told);
         config_free(c);
         config_free(again);
     }
+}
+
+static void test_sources(void **state)
+{
+    struct config *c = parse(EXEC "    lease: 5s\nlog:\n  level: debug\n");
+    struct buf b = BUF_EMPTY;
+
+    (void)state;
+    config_add_yaml(&b, c, true);
+    assert_non_null(strstr(buf_str(&b), "    lease: 5s                                   # line 5\n"));
+    assert_non_null(strstr(buf_str(&b), "  level: debug                                  # line 7\n"));
+    assert_non_null(strstr(buf_str(&b), "    jitter: 20                                  # default\n"));
+    assert_non_null(strstr(buf_str(&b), "    ca_file:                                    # unset\n"));
+    assert_null(strstr(buf_str(&b), "url:"));
+    buf_free(&b);
+    config_free(c);
 }
 
 static void test_reload(void **state)
@@ -542,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_show_is_a_config),
+        cmocka_unit_test(test_sources),
         cmocka_unit_test(test_reload),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_set_at),
