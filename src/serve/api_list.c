@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "serve/api_call.h"
 #include "serve/api_event.h"
+#include "wire/url.h"
 
 #define PAGE_DEFAULT 50
 #define PAGE_MAX 1000
@@ -126,7 +127,7 @@ void api_event(struct api_call *c, const struct api_request *r, const struct par
     uint64_t seq;
 
     (void)p;
-    if (percent_decode(slice_make(r->path.p + n_prefix, r->path.n - n_prefix), false, &text) < 0 ||
+    if (percent_decode(&text, slice_make(r->path.p + n_prefix, r->path.n - n_prefix), false) < 0 ||
         event_ref_parse(buf_slice(&text), &ref) < 0) {
         buf_free(&text);
         api_fail(c, 400, "bad_request", "an event is named as BOT/UPDATE_ID, BOT/@SEQ or BOT/out/@SEQ");

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/url.h"
 
 #define CUT(s) (int)((s).n > 64 ? 64 : (s).n), (s).p ? (s).p : ""
 
@@ -21,38 +22,6 @@ int param_fail(struct param_error *e, int status, const char *fmt, ...)
     vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
     return -1;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-int percent_decode(struct slice in, bool plus, struct buf *out)
-{
-    for (size_t i = 0; i < in.n; i++) {
-        char c = in.p[i];
-        if (c == '%') {
-            int hi = i + 2 < in.n ? hex_digit(in.p[i + 1]) : -1;
-            int lo = i + 2 < in.n ? hex_digit(in.p[i + 2]) : -1;
-            if (hi < 0 || lo < 0)
-                return -1;
-            c = (char)(hi << 4 | lo);
-            i += 2;
-        } else if (plus && c == '+') {
-            c = ' ';
-        }
-        if (c == '\0')
-            return -1;
-        buf_add_char(out, c);
-    }
-    return 0;
 }
 
 /* "unknown WHAT X; accepted: a, b, c", or that there are none. */
@@ -91,37 +60,33 @@ static int add(struct params *p, struct param item, const char *what, const char
     return 0;
 }
 
-/* One "name=value" of a query. decoded has been given room for the whole query, so that its bytes stay. */
-static int add_query_item(struct params *p, struct slice item, const char *const *accepts,
-                          struct param_error *e)
+/* Appends to decoded, which has room, so that earlier parameters' bytes stay where they are. */
+static struct slice keep(struct buf *decoded, const struct buf *b)
 {
-    const char *eq = memchr(item.p, '=', item.n);
-    size_t n_name = eq ? (size_t)(eq - item.p) : item.n;
-    size_t at = p->decoded.n;
+    size_t at = decoded->n;
 
-    if (percent_decode(slice_make(item.p, n_name), true, &p->decoded) < 0)
-        return param_fail(e, 400, "a broken %%-escape in the query");
-    struct slice name = slice_make(p->decoded.p + at, p->decoded.n - at);
-    at = p->decoded.n;
-    if (eq && percent_decode(slice_make(eq + 1, item.n - n_name - 1), true, &p->decoded) < 0)
-        return param_fail(e, 400, "a broken %%-escape in the value of \"%.*s\"", CUT(name));
-    struct slice text = slice_make(p->decoded.p + at, p->decoded.n - at);
-    return add(p, (struct param){name, text, NULL}, "parameter", accepts, e);
+    buf_add_slice(decoded, buf_slice(b));
+    return slice_make(decoded->p + at, b->n);
 }
 
 static int read_query(struct slice query, const char *const *accepts, struct params *out,
                       struct param_error *e)
 {
+    struct buf name = BUF_EMPTY, value = BUF_EMPTY;
+    int got, rc = 0;
+
     buf_reserve(&out->decoded, query.n + 1);
-    while (query.n) {
-        const char *amp = memchr(query.p, '&', query.n);
-        size_t n = amp ? (size_t)(amp - query.p) : query.n;
-        if (n && add_query_item(out, slice_make(query.p, n), accepts, e) < 0)
-            return -1;
-        query.p += n + (amp != NULL);
-        query.n -= n + (amp != NULL);
+    while (rc == 0 && (got = query_next(&query, &name, &value)) != 0) {
+        if (got < 0) {
+            rc = param_fail(e, 400, "a broken %%-escape in the query");
+            break;
+        }
+        struct slice kept = keep(&out->decoded, &name);
+        rc = add(out, (struct param){kept, keep(&out->decoded, &value), NULL}, "parameter", accepts, e);
     }
-    return 0;
+    buf_free(&name);
+    buf_free(&value);
+    return rc;
 }
 
 static struct slice scalar_text(const struct json *v)

@@ -52,9 +52,6 @@ int params_bool(const struct params *p, const char *name, bool *out, struct para
 int param_ms(struct slice text, int64_t *ms);
 int param_fail(struct param_error *e, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* %XX and (in a query) '+'. Returns 0, or -1: a broken escape, or a zero byte. */
-int percent_decode(struct slice in, bool plus, struct buf *out);
-
 /* A point in time: Unix seconds (with decimals), "2026-11-29", "2026-11-29T17:46:08Z" (or with .123), or an
  * age with a unit, such as "2h", that lies before now. Returns 0 and milliseconds, or -1. */
 int param_time(struct slice text, int64_t now, int64_t *ms);

@@ -1,0 +1,220 @@
+/* What commands show: text, complaints, tables. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+void cli_print(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+}
+
+void cli_put(struct slice bytes)
+{
+    if (bytes.n)
+        fwrite(bytes.p, 1, bytes.n, stdout);
+}
+
+int cli_finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno == EPIPE) /* whoever read it has seen enough */
+        return code;
+    return cli_fail(EX_IOERR, "cannot write the output: %s", strerror(errno));
+}
+
+/* One clean line on standard error, behind what is on standard output already. */
+static void complain(const char *lead, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+static void complain(const char *lead, const char *fmt, va_list ap)
+{
+    struct buf raw = BUF_EMPTY, line = BUF_EMPTY;
+
+    buf_vprintf(&raw, fmt, ap);
+    buf_add_str(&line, lead);
+    text_add_clean(&line, buf_slice(&raw), SIZE_MAX, true);
+    buf_add_char(&line, '\n');
+    fflush(stdout);
+    fwrite(line.p, 1, line.n, stderr);
+    buf_free(&raw);
+    buf_free(&line);
+}
+
+int cli_fail(int exit_code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    complain("tgspool: ", fmt, ap);
+    va_end(ap);
+    return exit_code;
+}
+
+int cli_fail_err(const struct err *e)
+{
+    return cli_fail(e->exit_code ? e->exit_code : EX_SOFTWARE, "%s", e->text);
+}
+
+void cli_warn(const char *next, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    complain("warning: ", fmt, ap);
+    va_end(ap);
+    if (next)
+        fprintf(stderr, "  next: %s\n", next);
+}
+
+void cli_next(const struct cli *cli, const char *fmt, ...)
+{
+    struct buf line = BUF_EMPTY;
+    va_list ap;
+
+    if (cli->json)
+        return;
+    va_start(ap, fmt);
+    buf_vprintf(&line, fmt, ap);
+    va_end(ap);
+    fflush(stdout);
+    fprintf(stderr, "next: tgspool %s%s%s%s%s\n", buf_str(&line), cli->config_given ? " -c " : "",
+            cli->config_given ? cli->config_path : "", cli->socket_path ? " --socket " : "",
+            cli->socket_path ? cli->socket_path : "");
+    buf_free(&line);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------- */
+
+struct cli_table {
+    char *align;
+    size_t columns;
+    unsigned width;
+    char **cells; /* row by row */
+    size_t n;
+};
+
+struct cli_table *cli_table_new(const char *align, unsigned width)
+{
+    struct cli_table *t = xcalloc(1, sizeof(*t));
+
+    t->align = xstrdup(align);
+    t->columns = strlen(align);
+    t->width = width;
+    return t;
+}
+
+void cli_table_cell(struct cli_table *t, const char *fmt, ...)
+{
+    struct buf raw = BUF_EMPTY, clean = BUF_EMPTY;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(&raw, fmt, ap);
+    va_end(ap);
+    text_add_clean(&clean, buf_slice(&raw), SIZE_MAX, false);
+    buf_free(&raw);
+    t->cells = xrealloc(t->cells, (t->n + 1) * sizeof(*t->cells));
+    t->cells[t->n++] = clean.n ? buf_steal(&clean) : xstrdup("");
+}
+
+/* Columns that text takes on a terminal, up to max of them; *bytes gets how many bytes those are. */
+static unsigned text_width(const char *s, unsigned max, size_t *bytes)
+{
+    mbstate_t st = {0};
+    unsigned width = 0;
+    size_t i = 0, n = strlen(s);
+
+    while (i < n) {
+        wchar_t wc;
+        size_t len = mbrtowc(&wc, s + i, n - i, &st);
+        int w = 1;
+        if (len == 0 || len > n - i) {
+            len = 1; /* no locale for it: a byte a column */
+            memset(&st, 0, sizeof(st));
+        } else {
+            w = wcwidth(wc);
+        }
+        if (w < 0)
+            w = 1;
+        if (width + (unsigned)w > max)
+            break;
+        width += (unsigned)w;
+        i += len;
+    }
+    *bytes = i;
+    return width;
+}
+
+/* Takes columns from those that may be cut, always from the widest of them, until a line fits. */
+static void fit(const struct cli_table *t, unsigned *widths)
+{
+    for (;;) {
+        unsigned total = 0;
+        size_t widest = t->columns;
+        for (size_t c = 0; c < t->columns; c++) {
+            total += widths[c] + (c ? 2 : 0);
+            if (t->align[c] == '<' && widths[c] > 4 && (widest == t->columns || widths[c] > widths[widest]))
+                widest = c;
+        }
+        if (total <= t->width || widest == t->columns)
+            return;
+        widths[widest]--;
+    }
+}
+
+static void add_cell(struct buf *out, const char *cell, unsigned width, char align, bool last)
+{
+    size_t bytes;
+    unsigned w = text_width(cell, width, &bytes);
+    bool cut = cell[bytes] != '\0';
+
+    if (cut) { /* a mark in the last column says so */
+        w = text_width(cell, width - 1, &bytes) + 1;
+    }
+    for (unsigned i = w; align == 'r' && i < width; i++)
+        buf_add_char(out, ' ');
+    buf_add(out, cell, bytes);
+    if (cut)
+        buf_add_char(out, '~');
+    for (unsigned i = w; align != 'r' && !last && i < width; i++)
+        buf_add_char(out, ' ');
+}
+
+void cli_table_print(struct cli_table *t, struct buf *out)
+{
+    unsigned *widths = xcalloc(t->columns, sizeof(*widths));
+    size_t bytes;
+
+    for (size_t i = 0; i < t->n; i++) {
+        unsigned w = text_width(t->cells[i], 1000, &bytes);
+        if (w > widths[i % t->columns])
+            widths[i % t->columns] = w;
+    }
+    fit(t, widths);
+    for (size_t i = 0; i < t->n; i++) {
+        size_t c = i % t->columns;
+        if (c)
+            buf_add_str(out, "  ");
+        add_cell(out, t->cells[i], widths[c], t->align[c], c + 1 == t->columns);
+        if (c + 1 == t->columns) {
+            while (out->n && out->p[out->n - 1] == ' ')
+                out->p[--out->n] = '\0';
+            buf_add_char(out, '\n');
+        }
+        free(t->cells[i]);
+    }
+    free(widths);
+    free(t->cells);
+    free(t->align);
+    free(t);
+}
