@@ -2,4 +2,10 @@
 EXTRA_DIST += \
 	tests/e2e/conftest.py \
 	tests/e2e/harness.py \
-	tests/e2e/test_botapi.py
+	tests/e2e/test_botapi.py \
+	tests/e2e/test_commands.py \
+	tests/e2e/test_crash.py \
+	tests/e2e/test_daemon.py \
+	tests/e2e/test_deliver.py \
+	tests/e2e/test_intake.py \
+	tests/e2e/test_proxy.py

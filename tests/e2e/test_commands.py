@@ -1,0 +1,197 @@
+"""The command line: with the daemon over its socket, and without one on the locked store."""
+import json
+import os
+import stat
+import subprocess
+import threading
+
+import pytest
+
+from harness import EX_UNAVAILABLE, EX_USAGE, TGSPOOL, TOKEN, wait_until
+
+MARKER = "a private line"
+
+
+@pytest.fixture
+def filled(spool, api):
+    """Three done, one dead (chat 9), by a handler that refuses what says "bad" until a file is there."""
+    spool.fixed = os.path.join(spool.dir, "fixed")
+    spool.configure(command=spool.shell_handler(
+        f'if grep -q bad; then [ -e {spool.fixed} ] || {{ echo "no such item" >&2; exit 65; }}; fi'))
+    for chat in (1, 2, 3):
+        api.inject_message(chat, MARKER)
+    spool.bad = f"shop/{api.inject_message(9, 'bad ' + MARKER)}"
+    spool.start()
+    spool.wait_counts(done=3, dead=1)
+    return spool
+
+
+@pytest.fixture(params=["with the daemon", "without it"])
+def either(request, filled):
+    """The same, asked over the socket and in-process."""
+    if request.param == "without it":
+        filled.stop()
+    filled.running = request.param == "with the daemon"
+    return filled
+
+
+def test_status(either):
+    text = either.cli("status")
+    assert "shop" in text and max(map(len, text.splitlines())) <= 60
+    box = next(b for b in either.cli_json("status")["boxes"] if b["box"] == "in")
+    assert (box["done"], box["dead"]) == (3, 1)
+
+
+def test_list(either):
+    text = either.cli("list")
+    assert either.bad in text and max(map(len, text.splitlines())) <= 80
+    assert MARKER not in text
+    assert len(either.cli_json("list")["events"]) == 4
+    assert [e["id"] for e in either.cli_json("list", "--state", "dead")["events"]] == [either.bad]
+    assert len(either.cli_json("list", "--chat", "2")["events"]) == 1
+    assert len(either.cli_json("list", "--limit", "2")["events"]) == 2
+    assert either.cli_json("list", "--kind", "poll")["events"] == []
+    assert either.cli("list", "--state", "nonsense", code=None).returncode == EX_USAGE
+
+
+def test_show(either):
+    text = either.cli("show", either.bad)
+    assert "dead" in text and "rejected" in text and "no such item" in text
+    assert MARKER not in text and MARKER in either.cli("show", either.bad, "--payload")
+    assert either.cli_json("show", either.bad)["reason"] == "rejected"
+    assert either.cli("show", "shop/1", code=None).returncode != 0
+    assert either.cli("show", "nonsense", code=None).returncode == EX_USAGE
+
+
+def test_replay(either):
+    open(either.fixed, "w").close()
+    either.cli("replay", either.bad)
+    if not either.running:
+        box = next(b for b in either.cli_json("status")["boxes"] if b["box"] == "in")
+        assert box["pending"] == 1
+        either.start()
+    either.wait_counts(done=4, dead=1, pending=0)
+    old, new = [e for e in either.events() if e["chat"] == 9]
+    if old["seq"] > new["seq"]:
+        old, new = new, old
+    assert old["replayed_as"] == new["seq"] and new["replay_of"] == old["seq"]
+    assert old["key"] == new["key"]
+
+
+def test_pause_and_resume(filled, api):
+    filled.cli("pause", "shop", "--what", "deliver")
+    api.inject_message(5, "x")
+    filled.wait_counts(pending=1)
+    filled.cli("discard", filled.events(state="pending")[0]["id"])
+    filled.wait_counts(pending=0, dead=2)
+    assert filled.events(state="dead", chat=5)[0]["reason"] == "discarded"
+    api.inject_message(6, "x")
+    filled.wait_counts(pending=1)
+    filled.cli("resume", "shop")
+    filled.wait_counts(pending=0, done=4)
+    filled.cli("pause", "shop", "--what", "intake")
+    api.inject_message(7, "x")
+    assert filled.counts()["paused"]["intake"]
+    filled.stop()
+    filled.start()
+    assert filled.counts()["paused"]["intake"], "a pause outlives a restart"
+    assert filled.counts()["pending"] == 0
+    filled.cli("resume", "shop")
+    filled.wait_counts(done=5)
+
+
+def test_export_and_import(either, make_spool, api):
+    lines = either.cli("export", text=False)
+    assert len(lines.splitlines()) == 4
+    other = make_spool(api)
+    other.configure(deliver="pull", intake="none")
+    answer = other.cli("import", text=False, input=lines)
+    events = other.cli_json("list", "--payload")["events"]
+    assert len(events) == 4 and answer is not None
+    assert {e["state"] for e in events} == {"done", "dead"}
+    assert {e["key"] for e in events} == {e["key"] for e in either.cli_json("list")["events"]}
+    other.cli("import", text=False, input=lines)
+    assert len(other.cli_json("list")["events"]) == 4, "known ones come in once"
+
+
+def test_tail(filled, api):
+    tail = subprocess.Popen([TGSPOOL, "-c", filled.config, "--json", "tail"], stdout=subprocess.PIPE, text=True)
+    try:
+        got = []
+        threading.Thread(target=lambda: got.extend(iter(tail.stdout.readline, "")), daemon=True).start()
+
+        def seen():
+            api.inject_message(8, MARKER)
+            return got
+        wait_until(seen, "a line of tail")
+        assert "shop/" in got[0] and MARKER not in got[0]
+        json.loads(got[0])
+    finally:
+        tail.terminate()
+        tail.wait()
+
+
+def test_config_shows_what_holds(filled):
+    text = filled.cli("config")
+    assert "max_attempts" in text and TOKEN not in text
+
+
+def test_version(filled):
+    assert filled.cli("version").startswith("tgspool ")
+
+
+def test_check(spool, api):
+    spool.configure(command=spool.shell_handler())
+    api.generate(7)
+    text = spool.cli("check")
+    assert "test_123456_bot" in text and "7" in text and TOKEN not in text
+    assert api.state()["confirmed"] == 0 and api.log() == [], "a check takes nothing"
+    os.chmod(os.path.join(spool.dir, "handler"), 0o600)
+    r = spool.cli("check", "--offline", code=None)
+    assert r.returncode != 0 and "handler" in r.stdout + r.stderr
+
+
+def test_check_of_a_refused_token(spool, api):
+    spool.configure(command=spool.shell_handler())
+    spool.write("shop.token", "123456:another-token-that-is-refused-here-now")
+    r = spool.cli("check", code=None)
+    assert r.returncode != 0 and "token" in r.stdout + r.stderr
+
+
+def test_init(make_spool):
+    where = os.path.join(make_spool().dir, "new")
+    r = subprocess.run([TGSPOOL, "init", where], capture_output=True, text=True, timeout=30)
+    assert r.returncode == 0, r.stderr
+    config = os.path.join(where, "tgspool.yaml")
+    assert os.path.exists(config)
+    tokens = [f for f in os.listdir(where) if f.endswith("token")]
+    assert tokens and all(stat.S_IMODE(os.stat(os.path.join(where, f)).st_mode) == 0o600 for f in tokens)
+    again = subprocess.run([TGSPOOL, "init", where], capture_output=True, text=True, timeout=30)
+    assert again.returncode != 0, "it overwrites nothing"
+
+
+@pytest.mark.parametrize("args", [["nonsense"], ["list", "--nonsense"], ["show"], []])
+def test_wrong_usage(spool, args):
+    spool.configure(deliver="pull")
+    r = spool.cli(*args, code=None)
+    assert r.returncode == EX_USAGE and r.stderr + r.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "init", "check", "config", "status", "list", "show", "replay", "discard",
+                                     "export", "import", "pause", "resume", "tail", "version"])
+def test_help_of_every_command(command):
+    r = subprocess.run([TGSPOOL, command, "--help"], capture_output=True, text=True, timeout=30)
+    assert r.returncode == 0 and command in r.stdout
+    assert max(map(len, r.stdout.splitlines())) <= 80
+
+
+def test_options_before_and_behind(filled):
+    one = subprocess.run([TGSPOOL, "status", "--json", "-c", filled.config], capture_output=True, timeout=30)
+    two = subprocess.run([TGSPOOL, "--json", "-c", filled.config, "status"], capture_output=True, timeout=30)
+    assert json.loads(one.stdout)["boxes"] and json.loads(two.stdout)["boxes"]
+
+
+def test_nothing_to_talk_to(filled):
+    filled.stop()
+    r = filled.cli("--socket", filled.socket + ".none", "status", code=None)
+    assert r.returncode in (EX_UNAVAILABLE, 0)
