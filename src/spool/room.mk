@@ -1,3 +1,19 @@
+# The middle: accept, claim, complete and the rest, without a loop.
 noinst_LIBRARIES += libspool.a
-libspool_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS) $(YAJL_CFLAGS)
-libspool_a_SOURCES =
+libspool_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS)
+libspool_a_SOURCES = \
+	src/spool/accept.c \
+	src/spool/append.c \
+	src/spool/box.c \
+	src/spool/claim.c \
+	src/spool/finish.c \
+	src/spool/import.c \
+	src/spool/internal.h \
+	src/spool/lanes.c \
+	src/spool/people.c \
+	src/spool/query.c \
+	src/spool/remember.c \
+	src/spool/rows.c \
+	src/spool/spool.c src/spool/spool.h \
+	src/spool/verify.c \
+	src/spool/work.c

@@ -1,5 +1,6 @@
-/* The spool: what happens to events between their arrival and their end. It knows no loop, no socket and no clock: it
- * is given `now` (milliseconds since 1970, never stepping back), and says when it wants to be called next.
+/* The spool: what happens to events between their arrival and their end. It knows no loop, no socket and no
+ * clock: it is given `now` (milliseconds since 1970, never stepping back), and says when it wants to be
+ * called next.
  *
  * A tick, as the daemon (or a test) drives it:
  *     spool_begin(sp, now);        reads from here on see the time `now`
@@ -8,8 +9,8 @@
  *     ... spool_claim by whoever has a free slot
  *     spool_commit(sp);            one write, one sync if needed, then the callbacks
  *     wake up at spool_next_deadline(sp) at the latest
- * All reads of a tick see what the tick has written so far. Callbacks run inside spool_commit; they may call any verb
- * (which opens the next batch) but spool_commit itself.
+ * All reads of a tick see what the tick has written so far. Callbacks run inside spool_commit; they may call
+ * any verb (which opens the next batch) but spool_commit itself.
  */
 #ifndef SPOOL_SPOOL_H
 #define SPOOL_SPOOL_H
@@ -27,7 +28,8 @@
 struct spool;
 struct spool_box; /* one bot's box: owned by the spool, valid until spool_close */
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------ */
 
 struct spool_options {
     const char *dir; /* made (0700) if missing; must be empty or a spool */
@@ -37,27 +39,30 @@ struct spool_options {
     bool read_only_ok; /* unused by a daemon; commands that only read set it */
 };
 
-/* Opens and locks the directory. Everything that push deliverers of a dead process held is released (at most 200 a
- * tick, the rest by spool_work). On failure NULL and e: EX_TEMPFAIL if another process holds it (its pid is named),
- * EX_CONFIG for a newer schema or a foreign directory, EX_IOERR or EX_DATAERR (corruption) otherwise. */
+/* Opens and locks the directory. Everything that push deliverers of a dead process held is released (at most
+ * 200 a tick, the rest by spool_work). On failure NULL and e: EX_TEMPFAIL if another process holds it (its
+ * pid is named), EX_CONFIG for a newer schema or a foreign directory, EX_IOERR or EX_DATAERR (corruption)
+ * otherwise. */
 struct spool *spool_open(const struct spool_options *options, int64_t now, struct err *e);
 /* Commits what is open and closes. Callbacks not yet run are run with ok = false. */
 void spool_close(struct spool *sp);
 
-/* ---- the tick ------------------------------------------------------------------------------------------------- */
+/* ---- the tick
+ * ------------------------------------------------------------------------------------------------- */
 
 void spool_begin(struct spool *sp, int64_t now);
 void spool_work(struct spool *sp);
-/* Writes the batch, syncs if anything in it must be durable (see sync), runs the callbacks. After a failed write it
- * closes the store and reopens it with backoff in later calls; see spool_healthy. */
+/* Writes the batch, syncs if anything in it must be durable (see sync), runs the callbacks. After a failed
+ * write it closes the store and reopens it with backoff in later calls; see spool_healthy. */
 void spool_commit(struct spool *sp);
-bool spool_batch_full(const struct spool *sp); /* 1,000 events or 4 MiB: commit before adding more */
+bool spool_batch_full(const struct spool *sp);       /* 1,000 events or 4 MiB: commit before adding more */
 int64_t spool_next_deadline(const struct spool *sp); /* TIME_NEVER: nothing to wait for */
-/* While false, verbs fail or answer nothing; claims, leases and time stand still. why (may be NULL) gets a sentence. */
+/* While false, verbs fail or answer nothing; claims, leases and time stand still. why (may be NULL) gets a
+ * sentence. */
 bool spool_healthy(const struct spool *sp, char why[256]);
 
-/* Called once when everything that was put into the open batch so far is written (and synced, as the options say),
- * or was lost (ok = false). */
+/* Called once when everything that was put into the open batch so far is written (and synced, as the options
+ * say), or was lost (ok = false). */
 typedef void spool_done_fn(void *arg, bool ok);
 void spool_on_written(struct spool *sp, spool_done_fn *fn, void *arg);
 /* The same, and the batch must be synced before. */
@@ -65,7 +70,8 @@ void spool_on_durable(struct spool *sp, spool_done_fn *fn, void *arg);
 /* Forgets every callback with this arg that has not run yet: for an owner that goes away. */
 void spool_forget(struct spool *sp, void *arg);
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------- */
+/* ---- boxes
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct spool_policy {
     enum order order;
@@ -79,8 +85,8 @@ struct spool_policy {
 
 void spool_policy_from(const struct bot_config *bot, struct spool_policy *out);
 
-/* The box of a bot, made if it is not there. name: the config's section; shown. Calling it again renames it and sets
- * the policy (a changed order takes effect by a barrier). policy NULL: leave the policy. */
+/* The box of a bot, made if it is not there. name: the config's section; shown. Calling it again renames it
+ * and sets the policy (a changed order takes effect by a barrier). policy NULL: leave the policy. */
 struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
                                const struct spool_policy *policy);
 void spool_detach(struct spool_box *b); /* its bot left the config: kept, shown as orphan, not claimed from */
@@ -93,7 +99,7 @@ enum box spool_box_which(const struct spool_box *b);
 struct spool *spool_of(struct spool_box *b);
 
 struct spool_counts {
-    uint64_t pending, processing, done, dead;         /* now in each state */
+    uint64_t pending, processing, done, dead;          /* now in each state */
     uint64_t received, duplicates, delivered, retries; /* since the spool was made */
     uint64_t failures, lease_expired;
     uint64_t dead_by_reason[REASON_DISCARDED + 1];
@@ -112,29 +118,31 @@ void spool_box_status(struct spool_box *b, struct spool_box_status *out); /* O(1
 /* Durable with the batch. what: "intake" or "deliver". */
 void spool_pause(struct spool_box *b, bool intake, bool paused);
 
-/* ---- intake --------------------------------------------------------------------------------------------------- */
+/* ---- intake
+ * --------------------------------------------------------------------------------------------------- */
 
 enum accepted { ACCEPTED_NEW, ACCEPTED_DUPLICATE, ACCEPTED_FAILED /* store unhealthy */ };
 
-/* Adds an update to the batch, or finds that it is there already. One without id is stored dead, `rejected` (under its
- * hash), as is one whose bytes are not JSON (give it with kind "" and has_id as guessed, and broken = true).
- * Durable when spool_on_durable says so. seq may be NULL. */
+/* Adds an update to the batch, or finds that it is there already. One without id is stored dead, `rejected`
+ * (under its hash), as is one whose bytes are not JSON (give it with kind "" and has_id as guessed, and
+ * broken = true). Durable when spool_on_durable says so. seq may be NULL. */
 enum accepted spool_accept(struct spool_box *b, const struct update *u, bool broken, uint64_t *seq);
 
 /* Where polling stands; rides in the batch. */
 struct poll_position {
     char api_root[256];
-    int64_t offset; /* the next getUpdates offset; 0: none */
+    int64_t offset;           /* the next getUpdates offset; 0: none */
     int64_t newest_update_at; /* when the newest update came; 0: never */
 };
 void spool_set_position(struct spool_box *b, const struct poll_position *p);
 void spool_get_position(struct spool_box *b, struct poll_position *out);
 
-/* ---- claim and complete --------------------------------------------------------------------------------------- */
+/* ---- claim and complete
+ * --------------------------------------------------------------------------------------- */
 
 struct claim {
     struct spool_box *box;
-    struct event ev; /* payload borrows from record */
+    struct event ev;  /* payload borrows from record */
     uint32_t attempt; /* from 1 */
     unsigned char token[TOKEN_BYTES];
     int64_t deadline;
@@ -146,41 +154,55 @@ void claim_free(struct claim *c);
 typedef void spool_claim_fn(void *arg, struct claim *c);
 
 struct claim_request {
-    const char *by;   /* shown as claimed_by */
-    bool push;        /* by a deliverer of this process: never reaped, released at start if we died; its deadline is
-                         the deliverer's business. Pull claims are reaped */
+    const char *by; /* shown as claimed_by */
+    bool push; /* by a deliverer of this process: never reaped, released at start if we died; its deadline is
+                  the deliverer's business. Pull claims are reaped */
     unsigned max;
     int64_t lease_ms; /* 0: the policy's */
 };
 
-/* Claims up to max heads that are due; what policy.concurrency, breaker, pause and expiry allow. Returns how many: fn
- * will be called once for each, inside the next commit. */
+/* Claims up to max heads that are due; what policy.concurrency, breaker, pause and expiry allow. Returns how
+ * many: fn will be called once for each, inside the next commit. */
 unsigned spool_claim(struct spool_box *b, const struct claim_request *r, spool_claim_fn *fn, void *arg);
 /* Whether spool_claim might give something now (cheap; may be wrong on the yes side). */
 bool spool_claimable(const struct spool_box *b);
 
-enum completed { COMPLETED, COMPLETE_LOST /* not held by this token any more */, COMPLETE_UNKNOWN /* no such event */,
-                 COMPLETE_FAILED /* store unhealthy: pull: tell the consumer; push: it is remembered and applied later */ };
+enum completed {
+    COMPLETED,
+    COMPLETE_LOST /* not held by this token any more */,
+    COMPLETE_UNKNOWN /* no such event */,
+    COMPLETE_FAILED /* store unhealthy: pull: tell the consumer; push: it is remembered and applied later */
+};
 
 /* Ends a try with an outcome (copied). Always remembered over a failing store for push tokens. */
 enum completed spool_complete(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                               const struct outcome *o);
 /* Moves the deadline of a held event to now + by_ms (at most 12 h). */
-enum completed spool_extend(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES], int64_t by_ms,
-                            int64_t *deadline);
+enum completed spool_extend(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                            int64_t by_ms, int64_t *deadline);
 
-/* ---- people --------------------------------------------------------------------------------------------------- */
+/* ---- people
+ * --------------------------------------------------------------------------------------------------- */
 
-enum acted { ACTED, ACT_UNKNOWN, ACT_NOT_ENDED /* replay */, ACT_ENDED /* discard */, ACT_BUSY /* processing */,
-             ACT_FAILED };
+enum acted {
+    ACTED,
+    ACT_UNKNOWN,
+    ACT_NOT_ENDED /* replay */,
+    ACT_ENDED /* discard */,
+    ACT_BUSY /* processing */,
+    ACT_FAILED
+};
 
 /* who: for the audit log, e.g. "uid 0 (socket)". */
 enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint64_t *copy);
 enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who);
 
-/* One whole event. record is filled with bytes that ev->payload borrows from. Returns 0, or -1: no such event. */
-int spool_get(struct spool_box *b, uint64_t seq, struct event *ev, struct event_state *st, struct buf *record);
-/* Resolves a reference (the newer one of two with one update_id). Returns the box or NULL; *seq gets the seq. */
+/* One whole event. record is filled with bytes that ev->payload borrows from. Returns 0, or -1: no such
+ * event. */
+int spool_get(struct spool_box *b, uint64_t seq, struct event *ev, struct event_state *st,
+              struct buf *record);
+/* Resolves a reference (the newer one of two with one update_id). Returns the box or NULL; *seq gets the seq.
+ */
 struct spool_box *spool_resolve(struct spool *sp, const struct event_ref *ref, uint64_t *seq);
 
 struct spool_filter {
@@ -194,17 +216,18 @@ struct spool_filter {
     char error[128];            /* substring of the last error; "": all */
 };
 
-/* A walk over the events that pass a filter, in slices: bots by id, boxes, then by seq, whatever the state. A cursor
- * is a point to go on from; it stays valid for ever. Zeroed: from the start. */
+/* A walk over the events that pass a filter, in slices: bots by id, boxes, then by seq, whatever the state. A
+ * cursor is a point to go on from; it stays valid for ever. Zeroed: from the start. */
 struct spool_cursor {
     int64_t bot_id;
     int box;
     uint64_t seq; /* the last one seen */
     bool started;
 };
-/* Returns false from fn to stop after this event. ev and st are borrowed for the call; with_payload false leaves
- * ev->payload empty. */
-typedef bool spool_each_fn(void *arg, struct spool_box *b, const struct event *ev, const struct event_state *st);
+/* Returns false from fn to stop after this event. ev and st are borrowed for the call; with_payload false
+ * leaves ev->payload empty. */
+typedef bool spool_each_fn(void *arg, struct spool_box *b, const struct event *ev,
+                           const struct event_state *st);
 /* Visits at most `scan` records. Returns true when the walk is at its end. */
 bool spool_each(struct spool *sp, const struct spool_filter *f, struct spool_cursor *cursor, unsigned scan,
                 bool with_payload, spool_each_fn *fn, void *arg);
@@ -212,16 +235,26 @@ bool spool_each(struct spool *sp, const struct spool_filter *f, struct spool_cur
 void spool_cursor_text(const struct spool_cursor *c, char out[64]);
 int spool_cursor_parse(struct slice text, struct spool_cursor *out);
 
-/* Puts back an exported event: known (same bot, update_id and hash): nothing. Ended ones keep state, times and history;
- * others become pending at their lane's tail. In st only state, reason, attempts, times, error and history count. */
+/* Puts back an exported event: known (same bot, update_id and hash): nothing. Ended ones keep state, times
+ * and history; others become pending at their lane's tail. In st only state, reason, attempts, times, error
+ * and history count. */
 enum imported { IMPORT_NEW, IMPORT_KNOWN, IMPORT_FAILED };
 enum imported spool_import(struct spool_box *b, const struct event *ev, const struct event_state *st);
 
-/* ---- looking on ------------------------------------------------------------------------------------------------ */
+/* ---- looking on
+ * ------------------------------------------------------------------------------------------------ */
 
 /* What happened, for `tail` and later alerts: called after the batch with it was written. */
-enum happening { HAPPENED_ACCEPTED, HAPPENED_CLAIMED, HAPPENED_DONE, HAPPENED_RETRY, HAPPENED_DEAD, HAPPENED_RELEASED,
-                 HAPPENED_BREAKER_OPEN, HAPPENED_BREAKER_CLOSED };
+enum happening {
+    HAPPENED_ACCEPTED,
+    HAPPENED_CLAIMED,
+    HAPPENED_DONE,
+    HAPPENED_RETRY,
+    HAPPENED_DEAD,
+    HAPPENED_RELEASED,
+    HAPPENED_BREAKER_OPEN,
+    HAPPENED_BREAKER_CLOSED
+};
 struct spool_happening {
     enum happening what;
     struct spool_box *box;
@@ -238,8 +271,8 @@ struct spool_happening {
 typedef void spool_happened_fn(void *arg, const struct spool_happening *h);
 void spool_watch(struct spool *sp, spool_happened_fn *fn, void *arg); /* one watcher; NULL: none */
 
-/* Checks every invariant of doc/format.md by a full scan; report is called with a sentence for each fault. Returns the
- * number of faults. Only between commit and begin. */
+/* Checks every invariant of doc/format.md by a full scan; report is called with a sentence for each fault.
+ * Returns the number of faults. Only between commit and begin. */
 typedef void spool_fault_fn(void *arg, const char *sentence);
 unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg);
 

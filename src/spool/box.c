@@ -1,0 +1,371 @@
+/* Boxes: one bot's events of one direction, their counters, their epochs of order. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/internal.h"
+
+static void reset_hints(struct spool_box *b)
+{
+    for (int c = 0; c < 2; c++) {
+        b->due_from[c] = INT64_MIN;
+        b->next_due[c] = INT64_MIN;
+    }
+    b->ready_from = b->oldest_from = 0;
+    b->maybe_ready = b->lifting = true;
+    b->oldest_known = false;
+}
+
+/* What an orphan is handled by. */
+static void default_policy(struct spool_policy *p)
+{
+    *p = (struct spool_policy){
+        .outcome = {.retry = {.step_ms = {2000, 5000, 15000, 60000}, .n = 4, .jitter_percent = 20},
+                    .max_attempts = 8},
+        .lease_ms = SECONDS(60),
+        .concurrency = 1,
+    };
+}
+
+struct spool_box *box_find(struct spool *sp, int64_t bot_id, enum box which)
+{
+    list_each(&sp->boxes, it)
+    {
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        if (b->bot_id == bot_id && b->which == which)
+            return b;
+    }
+    return NULL;
+}
+
+static bool before(const struct spool_box *b, int64_t bot_id, enum box which)
+{
+    return b->bot_id != bot_id ? b->bot_id < bot_id : b->which < which;
+}
+
+struct spool_box *box_new(struct spool *sp, int64_t bot_id, enum box which)
+{
+    struct spool_box *b = xcalloc(1, sizeof(*b));
+    struct list *at = sp->boxes.next;
+
+    b->sp = sp;
+    b->bot_id = bot_id;
+    b->which = which;
+    b->rec.next_seq = 1;
+    list_init(&b->held);
+    default_policy(&b->policy);
+    reset_hints(b);
+    while (at != &sp->boxes && before(list_item(at, struct spool_box, link), bot_id, which))
+        at = at->next;
+    list_add_tail(at, &b->link); /* in front of `at` */
+    return b;
+}
+
+void box_free(struct spool_box *b)
+{
+    list_each(&b->held, it)
+    {
+        list_del(it);
+        free(list_item(it, struct held, link));
+    }
+    list_del(&b->link);
+    free(b->rec.epochs);
+    free(b);
+}
+
+static void load_record(struct spool *sp, struct spool_box *b, const struct box_record *rec)
+{
+    free(b->rec.epochs);
+    b->rec = *rec;
+    b->dirty = false;
+    b->breaker.probing = false;
+    reset_hints(b);
+    if (!sp->was_failed) { /* a fresh start: else the breaker in memory knows more */
+        b->breaker = (struct breaker){.open = rec->breaker_open,
+                                      .cause = rec->breaker_cause,
+                                      .since = rec->breaker_since,
+                                      .probes = rec->breaker_probes,
+                                      .probe_at = sp->now};
+        b->releasing = b->cutting = true;
+    }
+}
+
+int boxes_load(struct spool *sp)
+{
+    struct key lower = key_name("box/"), upper = key_after_prefix(lower);
+    struct err e = ERR_NONE;
+    struct box_record rec;
+    enum box which;
+    int64_t bot_id;
+
+    list_each(&sp->boxes, it)
+    { /* one that was made in a lost batch starts anew */
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        struct box_record empty = {.next_seq = 1};
+        memcpy(empty.name, b->rec.name, sizeof(empty.name));
+        load_record(sp, b, &empty);
+    }
+    struct db_iter *it = db_iter_new(store_db(sp->store), FAMILY_META, key_slice(&lower), key_slice(&upper));
+    for (; db_iter_valid(it); db_iter_next(it)) {
+        if (key_box_decode(db_iter_key(it), &bot_id, &which) < 0 ||
+            record_box_decode(db_iter_value(it), &rec) < 0) {
+            err_set(&e, EX_DATAERR, "the record of a box cannot be decoded");
+            break;
+        }
+        struct spool_box *b = box_find(sp, bot_id, which);
+        load_record(sp, b ? b : box_new(sp, bot_id, which), &rec);
+    }
+    struct err e_iter = ERR_NONE;
+    if (db_iter_free(it, &e_iter) < 0)
+        e = e_iter;
+    if (e.exit_code)
+        spool_break(sp, &e);
+    return e.exit_code ? -1 : 0;
+}
+
+void boxes_save(struct spool *sp)
+{
+    struct buf v = BUF_EMPTY;
+
+    list_each(&sp->boxes, it)
+    {
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        if (!b->dirty || !spool_usable(sp))
+            continue;
+        b->rec.breaker_open = b->breaker.open;
+        b->rec.breaker_cause = b->breaker.cause;
+        b->rec.breaker_since = b->breaker.since;
+        b->rec.breaker_probes = b->breaker.probes;
+        buf_clear(&v);
+        record_box(&v, &b->rec);
+        struct key k = key_box(b->bot_id, b->which);
+        db_put(store_db(sp->store), FAMILY_META, key_slice(&k), buf_slice(&v));
+        b->dirty = false;
+    }
+    buf_free(&v);
+}
+
+void box_count(struct spool_box *b, enum box_counter c, int64_t by)
+{
+    b->rec.counters[c] += (uint64_t)by;
+    b->dirty = true;
+}
+
+/* ---- epochs
+ * ------------------------------------------------------------------------------------------------------- */
+
+uint64_t box_unfinished(const struct spool_box *b)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < b->rec.n_epochs; i++)
+        n += b->rec.epochs[i].unfinished;
+    return n;
+}
+
+uint32_t box_open_epoch(const struct spool_box *b)
+{
+    return b->rec.n_epochs ? b->rec.epochs[0].epoch : b->rec.epoch;
+}
+
+void box_add_unfinished(struct spool_box *b, uint32_t epoch)
+{
+    struct box_record *r = &b->rec;
+
+    b->dirty = true;
+    if (r->n_epochs && r->epochs[r->n_epochs - 1].epoch == epoch) {
+        r->epochs[r->n_epochs - 1].unfinished++;
+        return;
+    }
+    assert(r->n_epochs == 0 || r->epochs[r->n_epochs - 1].epoch < epoch); /* events join the newest only */
+    r->epochs = xrealloc(r->epochs, (r->n_epochs + 1) * sizeof(*r->epochs));
+    r->epochs[r->n_epochs++] = (struct epoch_count){epoch, 1};
+}
+
+void box_sub_unfinished(struct spool_box *b, uint32_t epoch)
+{
+    struct box_record *r = &b->rec;
+    size_t i = 0;
+
+    b->dirty = true;
+    while (i < r->n_epochs && r->epochs[i].epoch != epoch)
+        i++;
+    if (i == r->n_epochs || r->epochs[i].unfinished == 0)
+        return; /* a counter that `verify` will report; not worth a crash */
+    if (--r->epochs[i].unfinished > 0)
+        return;
+    memmove(r->epochs + i, r->epochs + i + 1, (r->n_epochs - i - 1) * sizeof(*r->epochs));
+    r->n_epochs--;
+    b->lifting = true;
+}
+
+/* A changed order: what comes from now on waits until all before it have ended. */
+static void set_order(struct spool_box *b, enum order order)
+{
+    if (b->rec.order == order)
+        return;
+    b->rec.order = order;
+    b->rec.epoch++;
+    b->dirty = true;
+    if (box_unfinished(b))
+        log_info(b->rec.name, "the order changed: new updates wait until the %llu before them have ended",
+                 (unsigned long long)box_unfinished(b));
+}
+
+/* ---- the public part
+ * ---------------------------------------------------------------------------------------------- */
+
+void spool_policy_from(const struct bot_config *bot, struct spool_policy *out)
+{
+    *out = (struct spool_policy){
+        .order = bot->order,
+        .outcome = {.retry = bot->retry, .max_attempts = bot->max_attempts},
+        .lease_ms = bot->lease_ms,
+        .concurrency = bot->concurrency,
+        .expire = bot->expire,
+        .n_expire_rules = bot->n_expire_rules,
+    };
+    memcpy(out->expire_rules, bot->expire_rules, sizeof(out->expire_rules));
+}
+
+struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
+                               const struct spool_policy *policy)
+{
+    struct spool_box *b = box_find(sp, bot_id, box);
+
+    if (!b) {
+        b = box_new(sp, bot_id, box);
+        b->rec.order = policy ? policy->order : ORDER_CHAT;
+        b->dirty = true;
+    }
+    if (name != b->name)
+        snprintf(b->name, sizeof(b->name), "%s", name);
+    if (strcmp(b->rec.name, name)) {
+        memset(b->rec.name, 0, sizeof(b->rec.name));
+        strncpy(b->rec.name, name, sizeof(b->rec.name) - 1);
+        b->dirty = true;
+    }
+    b->attached = true;
+    if (policy) {
+        b->policy = *policy;
+        set_order(b, policy->order);
+    }
+    return b;
+}
+
+void spool_detach(struct spool_box *b)
+{
+    b->attached = false;
+}
+
+struct spool_box *spool_find_box(struct spool *sp, const char *bot, enum box box)
+{
+    struct spool_box *orphan = NULL;
+
+    list_each(&sp->boxes, it)
+    { /* a name may be an orphan's and, since, another bot's */
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        if (b->which != box || strcmp(b->rec.name, bot))
+            continue;
+        if (b->attached)
+            return b;
+        orphan = b;
+    }
+    return orphan;
+}
+
+struct spool_box *spool_next_box(struct spool *sp, struct spool_box *b)
+{
+    struct list *l = b ? b->link.next : sp->boxes.next;
+    return l == &sp->boxes ? NULL : list_item(l, struct spool_box, link);
+}
+
+const char *spool_box_bot(const struct spool_box *b)
+{
+    return b->rec.name;
+}
+
+int64_t spool_box_bot_id(const struct spool_box *b)
+{
+    return b->bot_id;
+}
+
+enum box spool_box_which(const struct spool_box *b)
+{
+    return b->which;
+}
+
+struct spool *spool_of(struct spool_box *b)
+{
+    return b->sp;
+}
+
+void spool_pause(struct spool_box *b, bool intake, bool paused)
+{
+    if (intake)
+        b->rec.paused_intake = paused;
+    else
+        b->rec.paused_deliver = paused;
+    b->dirty = true;
+}
+
+/* Finds the oldest unfinished event: the first of its class, from the last one found on. */
+static void find_oldest(struct spool_box *b)
+{
+    struct key lower = key_state(b->bot_id, b->which, CLASS_UNFINISHED, b->oldest_from);
+    struct key upper = key_after_prefix(key_state(b->bot_id, b->which, CLASS_UNFINISHED, UINT64_MAX));
+    struct err e = ERR_NONE;
+    struct state_key k;
+    struct event ev;
+    struct buf record = BUF_EMPTY;
+    bool found = false;
+
+    b->oldest_at = 0;
+    b->oldest_known = true;
+    struct db_iter *it =
+        db_iter_new(store_db(b->sp->store), FAMILY_STATES, key_slice(&lower), key_slice(&upper));
+    if (db_iter_valid(it))
+        found = key_state_decode(db_iter_key(it), &k) == 0;
+    if (db_iter_free(it, &e) < 0)
+        spool_break(b->sp, &e);
+    if (found && row_event(b, k.seq, &ev, &record) > 0) {
+        b->oldest_from = k.seq;
+        b->oldest_at = ev.received_at;
+    }
+    buf_free(&record);
+}
+
+void spool_box_status(struct spool_box *b, struct spool_box_status *out)
+{
+    const uint64_t *c = b->rec.counters;
+
+    if (!b->oldest_known && spool_usable(b->sp)) {
+        if (box_unfinished(b))
+            find_oldest(b);
+        else
+            b->oldest_at = 0;
+    }
+    *out = (struct spool_box_status){
+        .counts = {.pending = box_unfinished(b) - c[COUNT_PROCESSING],
+                   .processing = c[COUNT_PROCESSING],
+                   .done = c[COUNT_DONE],
+                   .dead = c[COUNT_DEAD],
+                   .received = c[COUNT_RECEIVED],
+                   .duplicates = c[COUNT_DUPLICATES],
+                   .delivered = c[COUNT_DELIVERED],
+                   .retries = c[COUNT_RETRIES],
+                   .failures = c[COUNT_FAILURES],
+                   .lease_expired = c[COUNT_LEASE_EXPIRED],
+                   .dead_by_reason = {0, c[COUNT_DEAD_ATTEMPTS], c[COUNT_DEAD_REJECTED],
+                                      c[COUNT_DEAD_EXPIRED], c[COUNT_DEAD_DISCARDED]}},
+        .oldest_unfinished_at = box_unfinished(b) ? b->oldest_at : 0,
+        .last_received_at = b->rec.last_received_at,
+        .orphan = !b->attached,
+        .paused_intake = b->rec.paused_intake,
+        .paused_deliver = b->rec.paused_deliver,
+        .breaker = b->breaker,
+        .behind_barrier = b->rec.n_epochs && b->rec.epochs[0].epoch != b->rec.epoch,
+    };
+}

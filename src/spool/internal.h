@@ -1,0 +1,192 @@
+/* What the files of this room share: the spool, its boxes, and typed access to the rows of the database. Not
+ * for other rooms. */
+#ifndef SPOOL_INTERNAL_H
+#define SPOOL_INTERNAL_H
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "spool/spool.h"
+#include "store/commit.h"
+#include "wire/keys.h"
+#include "wire/records.h"
+
+#define WORK_PER_TICK 200 /* reaped, expired, woken, released events, together */
+#define BATCH_EVENTS 1000
+#define BATCH_BYTES (4u << 20)
+#define LEASE_MAX_MS HOURS(12)
+#define REAP_GRACE_MS SECONDS(30) /* after an open, for consumers that come back */
+
+/* A claim that was handed over and has no outcome yet: what `tail` shows of it later. */
+struct held {
+    struct list link;
+    uint64_t seq;
+    bool push;
+    bool has_update_id;
+    int64_t update_id;
+    char kind[UPDATE_KIND_MAX];
+};
+
+struct spool_box {
+    struct list link; /* spool.boxes, by bot id and box */
+    struct spool *sp;
+    int64_t bot_id;
+    enum box which;
+    bool attached;
+    char name[BOT_NAME_MAX + 1]; /* of the config's section, while attached */
+    struct spool_policy policy;
+    struct box_record rec; /* persistent; written with the batch if dirty */
+    bool dirty;
+    struct breaker breaker;
+    struct list held;
+
+    /* Lower bounds, so that a scan does not cross the graves of what is gone. Only hints: 0 is always right.
+     */
+    int64_t due_from[2], next_due[2]; /* of DUE_LEASE and DUE_RETRY: where to scan, when to look */
+    uint64_t ready_from;
+    bool maybe_ready;
+    uint64_t oldest_from;
+    int64_t oldest_at; /* received_at of the event at oldest_from */
+    bool oldest_known;
+    /* work that goes on over ticks */
+    bool releasing; /* push claims of a dead process */
+    bool cutting;   /* deadlines too far ahead, after a step of the wall clock */
+    bool lifting;   /* a barrier fell: heads of the next epoch become ready */
+};
+
+/* A claim in the open batch. */
+struct claiming {
+    struct list link; /* spool.claiming */
+    struct claim *claim;
+    spool_claim_fn *fn; /* NULL: its owner went away */
+    void *arg;
+};
+
+/* An outcome that is not known to be durable. */
+struct remembered {
+    struct list link; /* spool.remembered, or spool.again */
+    struct spool_box *box;
+    uint64_t seq;
+    unsigned char token[TOKEN_BYTES];
+    enum outcome_kind kind;
+    int64_t after_ms;
+    struct buf error;
+};
+
+struct spool {
+    struct store *store;
+    int64_t now, opened_at; /* opened_at: of the last (re)open */
+    struct list boxes, claiming, remembered, again;
+    bool broken; /* a read failed in this tick: spool_commit fails the store */
+    struct err broken_why;
+    bool was_failed;
+    unsigned work_left, expire_left; /* of this tick */
+    uint64_t batch_events;
+    uint32_t audit_number;
+    struct spool_happening *happened;
+    size_t n_happened, cap_happened;
+    spool_happened_fn *watcher;
+    void *watcher_arg;
+    uint64_t events_committed;
+};
+
+/* ---- rows.c: typed access. Reads return 1, 0 (no such row) or -1 (the store is broken); writes to a broken
+ * store do nothing.
+ * ------------------------------------------------------------------------------------------------------- */
+
+bool spool_usable(const struct spool *sp);
+void spool_break(struct spool *sp, const struct err *e); /* a read failed, or a record cannot be decoded */
+
+int row_event(struct spool_box *b, uint64_t seq, struct event *ev, struct buf *record);
+void row_put_event(struct spool_box *b, const struct event *ev);
+int row_state(struct spool_box *b, enum ended_class c, uint64_t seq, struct state_record *out);
+void row_put_state(struct spool_box *b, enum ended_class c, uint64_t seq, const struct state_record *r);
+void row_put_fresh_state(struct spool_box *b, uint64_t seq);
+/* The state whatever its class. */
+int row_find_state(struct spool_box *b, uint64_t seq, enum ended_class *c, struct state_record *out);
+int row_lane(struct spool_box *b, uint32_t epoch, struct lane lane, struct lane_record *out);
+void row_put_lane(struct spool_box *b, uint32_t epoch, struct lane lane, const struct lane_record *r);
+int row_id(struct spool_box *b, const struct event *ev, uint64_t *seq);
+void row_put_id(struct spool_box *b, const struct event *ev);
+void row_put_due(struct spool_box *b, enum due_class c, int64_t time, uint64_t seq);
+void row_put_order(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq);
+void row_delete(struct spool_box *b, enum family f, struct key key);
+void row_put_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq, uint64_t copy);
+enum ended_class class_of(enum state s);
+
+/* Collects up to max keys' (time, seq) of one class of `due` from a key on, times up to `until`. Returns how
+ * many, or -1. next (may be NULL): the time of the first one left out because it is later or behind max;
+ * TIME_NEVER if none. */
+struct due_item {
+    int64_t time;
+    uint64_t seq;
+};
+int rows_due(struct spool_box *b, enum due_class c, int64_t from_time, uint64_t from_seq, int64_t until,
+             unsigned max, struct due_item *out, int64_t *next);
+
+/* ---- box.c
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+struct spool_box *box_find(struct spool *sp, int64_t bot_id, enum box which);
+struct spool_box *box_new(struct spool *sp, int64_t bot_id, enum box which);
+void box_free(struct spool_box *b);
+/* (Re)reads every box from the store. Returns 0 or -1. */
+int boxes_load(struct spool *sp);
+/* Puts the records of changed boxes into the batch. */
+void boxes_save(struct spool *sp);
+void box_count(struct spool_box *b, enum box_counter c, int64_t by);
+uint64_t box_unfinished(const struct spool_box *b);
+uint32_t box_open_epoch(const struct spool_box *b); /* events of later epochs wait */
+void box_add_unfinished(struct spool_box *b, uint32_t epoch);
+void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
+
+/* ---- lanes.c
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Adds an event at the tail of its lane. */
+void lane_join(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq);
+/* Takes an event that ended out of its lane (its due entry is gone already); the next one becomes the head.
+ */
+void lane_leave(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq);
+/* Makes a head claimable at `due` (at or before now: at once). */
+void lane_schedule(struct spool_box *b, uint32_t epoch, int64_t due, uint64_t seq);
+
+/* ---- append.c
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Stores a new unfinished event at its lane's tail: gives it seq, epoch and lane. */
+void append_event(struct spool_box *b, struct event *ev);
+/* Stores an event that has ended already, in no lane: gives it a seq. */
+void append_ended(struct spool_box *b, struct event *ev, const struct state_record *r);
+void payload_hash(struct slice payload, unsigned char hash[8]);
+
+/* ---- finish.c
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Where the event's due entry is when its try ends. */
+enum due_place { AT_LEASE, AT_READY, AT_ANY /* look everywhere; or it is no head */ };
+
+/* Applies an outcome to an unfinished event: the only way into another state. r is its state (changed); lane
+ * known. */
+void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const struct outcome *o,
+                enum due_place place);
+/* Fills lane and epoch of a state that does not have them, from the event. Returns 0 or -1. */
+int state_need_lane(struct spool_box *b, uint64_t seq, struct state_record *r);
+void happen(struct spool_box *b, enum happening what, uint64_t seq, const struct spool_happening *more);
+struct held *held_find(struct spool_box *b, uint64_t seq);
+void held_free(struct held *h); /* NULL: nothing */
+
+/* ---- remember.c
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* Keeps an outcome until it is known durable. */
+void remember(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+              const struct outcome *o, bool applied);
+/* After a reopen: applies what was not durable. */
+void remembered_apply(struct spool *sp);
+void remembered_free(struct spool *sp);
+/* Applies one outcome by token. */
+enum completed complete_by_token(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                                 const struct outcome *o);
+
+#endif

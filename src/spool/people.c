@@ -1,0 +1,65 @@
+/* What people do to events: replay and discard, both into the audit log. */
+#include "spool/internal.h"
+
+/* Replay appends a copy; the old event keeps its state and learns of the copy. */
+static void append_copy(struct spool_box *b, struct event *ev, struct state_record *old, enum ended_class c)
+{
+    uint64_t original = ev->seq;
+
+    ev->replay_of = original;
+    append_event(b, ev);
+    old->st.replayed_as = ev->seq;
+    row_put_state(b, c, original, old);
+}
+
+enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint64_t *copy)
+{
+    struct buf record = BUF_EMPTY;
+    struct state_record r;
+    enum ended_class c;
+    struct event ev;
+    enum acted rc = ACT_FAILED;
+
+    int there = spool_usable(b->sp) ? row_event(b, seq, &ev, &record) : -1;
+    if (there > 0)
+        there = row_find_state(b, seq, &c, &r);
+    if (there == 0) {
+        rc = ACT_UNKNOWN;
+    } else if (there > 0 && c == CLASS_UNFINISHED) {
+        rc = ACT_NOT_ENDED;
+    } else if (there > 0) {
+        append_copy(b, &ev, &r, c);
+        row_put_audit(b, "replay", who, seq, ev.seq);
+        if (copy)
+            *copy = ev.seq;
+        struct spool_happening more = {
+            .has_update_id = ev.has_update_id, .update_id = ev.update_id, .lane = ev.lane};
+        memcpy(more.kind, ev.kind, sizeof(more.kind));
+        happen(b, HAPPENED_ACCEPTED, ev.seq, &more);
+        rc = spool_usable(b->sp) ? ACTED : ACT_FAILED;
+    }
+    buf_free(&record);
+    return rc;
+}
+
+enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who)
+{
+    static const struct outcome discarded = {.kind = OUTCOME_DISCARDED, .after_ms = -1};
+    struct state_record r;
+    enum ended_class c;
+
+    int there = spool_usable(b->sp) ? row_find_state(b, seq, &c, &r) : -1;
+    if (there < 0)
+        return ACT_FAILED;
+    if (!there)
+        return ACT_UNKNOWN;
+    if (c != CLASS_UNFINISHED)
+        return ACT_ENDED;
+    if (r.st.state == STATE_PROCESSING && !force)
+        return ACT_BUSY;
+    if (state_need_lane(b, seq, &r) < 0)
+        return ACT_FAILED;
+    finish_try(b, seq, &r, &discarded, r.st.state == STATE_PROCESSING ? AT_LEASE : AT_ANY);
+    row_put_audit(b, "discard", who, seq, 0);
+    return spool_usable(b->sp) ? ACTED : ACT_FAILED;
+}

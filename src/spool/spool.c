@@ -1,0 +1,173 @@
+/* The spool as a whole: opening, the tick, and what follows a failed store. */
+#include "spool/spool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "spool/internal.h"
+
+static void spool_free(struct spool *sp)
+{
+    while (!list_empty(&sp->boxes))
+        box_free(list_item(sp->boxes.next, struct spool_box, link));
+    remembered_free(sp);
+    free(sp->happened);
+    free(sp);
+}
+
+struct spool *spool_open(const struct spool_options *options, int64_t now, struct err *e)
+{
+    struct spool *sp = xcalloc(1, sizeof(*sp));
+
+    sp->now = sp->opened_at = now;
+    sp->work_left = sp->expire_left = WORK_PER_TICK;
+    list_init(&sp->boxes);
+    list_init(&sp->claiming);
+    list_init(&sp->remembered);
+    list_init(&sp->again);
+    sp->store = store_open(options->dir, options->cache_bytes, options->sync, options->sync_ms, e);
+    if (!sp->store) {
+        spool_free(sp);
+        return NULL;
+    }
+    if (boxes_load(sp) < 0) {
+        *e = sp->broken_why;
+        store_close(sp->store, now);
+        spool_free(sp);
+        return NULL;
+    }
+    return sp;
+}
+
+void spool_close(struct spool *sp)
+{
+    boxes_save(sp);
+    store_close(sp->store, sp->now);
+    assert(list_empty(&sp->claiming)); /* their callbacks have run */
+    spool_free(sp);
+}
+
+/* ---- the tick
+ * ----------------------------------------------------------------------------------------------------- */
+
+void spool_begin(struct spool *sp, int64_t now)
+{
+    if (now > sp->now)
+        sp->now = now;
+    sp->work_left = sp->expire_left = WORK_PER_TICK;
+}
+
+/* The store is open again: everything is read anew, and what was not durable is applied again. */
+static void recover(struct spool *sp)
+{
+    sp->was_failed = true; /* claims of this process are alive: they are not released */
+    sp->opened_at = sp->now;
+    if (boxes_load(sp) < 0)
+        return;
+    list_each(&sp->boxes, it)
+    {
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        if (b->attached)
+            spool_attach(sp, b->bot_id, b->which, b->name, &b->policy);
+    }
+    remembered_apply(sp);
+}
+
+/* Tells the watcher what the batch that is now written did. */
+static void tell_watcher(struct spool *sp, struct spool_happening *h, size_t n)
+{
+    for (size_t i = 0; i < n && sp->watcher; i++)
+        sp->watcher(sp->watcher_arg, &h[i]);
+}
+
+void spool_commit(struct spool *sp)
+{
+    struct spool_happening *happened = sp->happened;
+    size_t n_happened = sp->n_happened;
+    uint64_t events = sp->batch_events;
+
+    boxes_save(sp);
+    if (sp->broken) {
+        sp->broken = false;
+        sp->batch_events = 0;
+        sp->n_happened = 0;
+        store_fail(sp->store, &sp->broken_why, sp->now);
+        return;
+    }
+    /* callbacks begin the next batch: it gets lists of its own */
+    sp->happened = NULL;
+    sp->n_happened = sp->cap_happened = 0;
+    sp->batch_events = 0;
+    switch (store_commit(sp->store, sp->now)) {
+    case STORE_COMMITTED:
+        sp->events_committed += events;
+        tell_watcher(sp, happened, n_happened);
+        break;
+    case STORE_STALLED: /* all is kept; no callback ran */
+        sp->happened = happened;
+        sp->n_happened = sp->cap_happened = n_happened;
+        sp->batch_events = events;
+        return;
+    case STORE_FAILED:
+        break;
+    case STORE_REOPENED:
+        recover(sp);
+        break;
+    }
+    free(happened);
+}
+
+bool spool_batch_full(const struct spool *sp)
+{
+    return !spool_usable(sp) || store_stalled(sp->store) || sp->batch_events >= BATCH_EVENTS ||
+           db_batch_bytes(store_db(sp->store)) >= BATCH_BYTES;
+}
+
+bool spool_healthy(const struct spool *sp, char why[256])
+{
+    if (!sp->broken)
+        return store_healthy(sp->store, why);
+    if (why)
+        strncpy(why, sp->broken_why.text, 255)[255] = '\0';
+    return false;
+}
+
+void spool_on_written(struct spool *sp, spool_done_fn *fn, void *arg)
+{
+    store_on_done(sp->store, false, fn, arg);
+}
+
+void spool_on_durable(struct spool *sp, spool_done_fn *fn, void *arg)
+{
+    store_on_done(sp->store, true, fn, arg);
+}
+
+void spool_forget(struct spool *sp, void *arg)
+{
+    store_forget(sp->store, arg);
+    list_each(&sp->claiming, it)
+    {
+        struct claiming *cl = list_item(it, struct claiming, link);
+        if (cl->arg == arg)
+            cl->fn = NULL; /* the claim is let go once it is written */
+    }
+}
+
+void spool_watch(struct spool *sp, spool_happened_fn *fn, void *arg)
+{
+    sp->watcher = fn;
+    sp->watcher_arg = arg;
+}
+
+void spool_commit_stats(const struct spool *sp, struct spool_commit_stats *out)
+{
+    const struct store_stats *s = store_stats(sp->store);
+
+    *out = (struct spool_commit_stats){.commits = s->commits,
+                                       .syncs = s->syncs,
+                                       .events = sp->events_committed,
+                                       .last_us = s->last_us,
+                                       .max_us = s->max_us,
+                                       .total_us = s->total_us};
+}

@@ -1,0 +1,253 @@
+/* Verify: every invariant of the rows, by a full walk over each family with look-ups across. Memory does not
+ * grow with the number of events. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "spool/internal.h"
+
+struct tally {
+    uint64_t unfinished, processing, done, dead, lanes, heads_due;
+};
+
+struct check {
+    struct spool *sp;
+    struct spool_box *box;
+    spool_fault_fn *report;
+    void *arg;
+    unsigned faults;
+    struct tally seen;
+};
+
+static void fault(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void fault(struct check *c, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    int n = snprintf(text, sizeof(text), "bot %lld, box %s: ", (long long)c->box->bot_id,
+                     box_name(c->box->which));
+
+    va_start(ap, fmt);
+    vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+    va_end(ap);
+    c->faults++;
+    if (c->report)
+        c->report(c->arg, text);
+}
+
+#define U(v) ((unsigned long long)(v))
+
+/* Where the due entry of a head must be. Whether it is there. */
+static bool head_is_due(struct check *c, uint64_t seq, uint32_t epoch, const struct event_state *st)
+{
+    struct spool_box *b = c->box;
+    struct key places[3];
+    struct err e = ERR_NONE;
+    size_t n = 0;
+
+    if (st->state == STATE_PROCESSING) {
+        places[n++] = key_due(b->bot_id, b->which, DUE_LEASE, st->push ? TIME_NEVER : st->deadline, seq);
+    } else {
+        if (st->next_retry_at)
+            places[n++] = key_due(b->bot_id, b->which, DUE_RETRY, st->next_retry_at, seq);
+        places[n++] = key_due(b->bot_id, b->which, DUE_READY, 0, seq);
+        places[n++] = key_due(b->bot_id, b->which, DUE_BARRIER, epoch, seq);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (db_get(store_db(c->sp->store), FAMILY_DUE, key_slice(&places[i]), NULL, &e) > 0)
+            return true;
+    return false;
+}
+
+static bool in_order(struct check *c, const struct event *ev)
+{
+    struct key k = key_order(c->box->bot_id, c->box->which, ev->epoch, ev->lane, ev->seq);
+    struct err e = ERR_NONE;
+
+    return db_get(store_db(c->sp->store), FAMILY_ORDER, key_slice(&k), NULL, &e) > 0;
+}
+
+static void check_unfinished(struct check *c, const struct event *ev, const struct event_state *st)
+{
+    struct lane_record lane;
+
+    c->seen.unfinished++;
+    c->seen.processing += st->state == STATE_PROCESSING;
+    if (st->state == STATE_DONE || st->state == STATE_DEAD)
+        fault(c, "event @%llu is %s but counted unfinished", U(ev->seq), state_name(st->state));
+    if (row_lane(c->box, ev->epoch, ev->lane, &lane) <= 0) {
+        fault(c, "unfinished event @%llu has no lane", U(ev->seq));
+        return;
+    }
+    if (ev->seq < lane.head || ev->seq > lane.tail)
+        fault(c, "event @%llu is outside its lane's %llu..%llu", U(ev->seq), U(lane.head), U(lane.tail));
+    if (ev->seq == lane.head) {
+        if (!head_is_due(c, ev->seq, ev->epoch, st))
+            fault(c, "the head of a lane, event @%llu, is not due: it would wait for ever", U(ev->seq));
+        if (in_order(c, ev))
+            fault(c, "the head of a lane, event @%llu, is in its lane twice", U(ev->seq));
+    } else {
+        if (!in_order(c, ev))
+            fault(c, "event @%llu is lost from its lane's order", U(ev->seq));
+        if (st->state == STATE_PROCESSING)
+            fault(c, "event @%llu is handled out of order", U(ev->seq));
+    }
+}
+
+static void check_event(struct check *c, const struct event *ev)
+{
+    struct state_record r, other;
+    uint64_t newest;
+    unsigned classes = 0;
+
+    for (int k = 0; k < CLASSES; k++) {
+        if (row_state(c->box, (enum ended_class)k, ev->seq, &other) <= 0)
+            continue;
+        classes++;
+        r = other;
+        if (k == CLASS_UNFINISHED)
+            check_unfinished(c, ev, &r.st);
+        else if (class_of(r.st.state) != (enum ended_class)k)
+            fault(c, "event @%llu is %s in the wrong class", U(ev->seq), state_name(r.st.state));
+        c->seen.done += k == CLASS_DONE;
+        c->seen.dead += k == CLASS_DEAD;
+    }
+    if (classes != 1)
+        fault(c, "event @%llu is in %u classes instead of one", U(ev->seq), classes);
+    unsigned char hash[8];
+    payload_hash(ev->payload, hash);
+    if (memcmp(hash, ev->hash, sizeof(hash)))
+        fault(c, "the payload of event @%llu is not the one that came", U(ev->seq));
+    int there = row_id(c->box, ev, &newest);
+    if (there <= 0)
+        fault(c, "event @%llu cannot be found by its id", U(ev->seq));
+    else if (newest < ev->seq)
+        fault(c, "the id of event @%llu leads to the older @%llu", U(ev->seq), U(newest));
+    if (ev->seq >= c->box->rec.next_seq)
+        fault(c, "event @%llu is beyond the next seq %llu", U(ev->seq), U(c->box->rec.next_seq));
+}
+
+/* Calls each for every row of a family within the box. */
+typedef void row_fn(struct check *c, struct slice key, struct slice value);
+
+static void walk(struct check *c, enum family f, struct key lower, row_fn *each)
+{
+    struct key upper = key_after_prefix(lower);
+    struct err e = ERR_NONE;
+    struct db_iter *it = db_iter_new(store_db(c->sp->store), f, key_slice(&lower), key_slice(&upper));
+
+    for (; db_iter_valid(it); db_iter_next(it))
+        each(c, db_iter_key(it), db_iter_value(it));
+    if (db_iter_free(it, &e) < 0)
+        fault(c, "family %s: %s", family_name(f), e.text);
+}
+
+static void each_event(struct check *c, struct slice key, struct slice value)
+{
+    struct state_key k;
+    struct event ev = {.seq = 0};
+
+    if (key_event_decode(key, &k) < 0 || record_event_decode(value, &ev) < 0) {
+        fault(c, "a record of an event cannot be decoded");
+        return;
+    }
+    ev.seq = k.seq;
+    check_event(c, &ev);
+}
+
+static void each_state(struct check *c, struct slice key, struct slice value)
+{
+    struct buf record = BUF_EMPTY;
+    struct state_record r;
+    struct state_key k;
+    struct event ev;
+
+    if (key_state_decode(key, &k) < 0 || record_state_decode(value, &r) < 0)
+        fault(c, "a record of a state cannot be decoded");
+    else if (row_event(c->box, k.seq, &ev, &record) == 0)
+        fault(c, "there is a state of event @%llu, but no such event", U(k.seq));
+    buf_free(&record);
+}
+
+static void each_lane(struct check *c, struct slice key, struct slice value)
+{
+    struct lane_record lane;
+    struct state_record r;
+    struct order_key k;
+
+    c->seen.lanes++;
+    if (key_lane_decode(key, &k) < 0 || record_lane_decode(value, &lane) < 0)
+        fault(c, "a record of a lane cannot be decoded");
+    else if (row_state(c->box, CLASS_UNFINISHED, lane.head, &r) <= 0)
+        fault(c, "the head of a lane, @%llu, is no unfinished event", U(lane.head));
+}
+
+static void each_order(struct check *c, struct slice key, struct slice value)
+{
+    struct state_record r;
+    struct order_key k;
+
+    (void)value;
+    if (key_order_decode(key, &k) < 0)
+        fault(c, "a key of family order cannot be decoded");
+    else if (row_state(c->box, CLASS_UNFINISHED, k.seq, &r) <= 0)
+        fault(c, "a lane's order holds @%llu, which is no unfinished event", U(k.seq));
+}
+
+static void each_due(struct check *c, struct slice key, struct slice value)
+{
+    struct state_record r;
+    struct due_key k;
+
+    (void)value;
+    c->seen.heads_due++;
+    if (key_due_decode(key, &k) < 0)
+        fault(c, "a key of family due cannot be decoded");
+    else if (row_state(c->box, CLASS_UNFINISHED, k.seq, &r) <= 0)
+        fault(c, "@%llu is due, but no unfinished event", U(k.seq));
+    else if ((k.class == DUE_LEASE) != (r.st.state == STATE_PROCESSING))
+        fault(c, "@%llu is %s, but due in class %d", U(k.seq), state_name(r.st.state), (int)k.class);
+}
+
+static void compare(struct check *c, const char *what, uint64_t counted, uint64_t seen)
+{
+    if (counted != seen)
+        fault(c, "the counter of %s says %llu, there are %llu", what, U(counted), U(seen));
+}
+
+static void check_box(struct check *c)
+{
+    struct spool_box *b = c->box;
+    struct key prefix = key_event(b->bot_id, b->which, 0);
+
+    prefix.n -= 8;
+    c->seen = (struct tally){0};
+    walk(c, FAMILY_EVENTS, prefix, each_event);
+    walk(c, FAMILY_STATES, prefix, each_state);
+    walk(c, FAMILY_LANES, prefix, each_lane);
+    walk(c, FAMILY_ORDER, prefix, each_order);
+    walk(c, FAMILY_DUE, prefix, each_due);
+    compare(c, "unfinished events", box_unfinished(b), c->seen.unfinished);
+    compare(c, "events in processing", b->rec.counters[COUNT_PROCESSING], c->seen.processing);
+    compare(c, "done events", b->rec.counters[COUNT_DONE], c->seen.done);
+    compare(c, "dead events", b->rec.counters[COUNT_DEAD], c->seen.dead);
+    if (c->seen.lanes != c->seen.heads_due)
+        fault(c, "%llu lanes have %llu due entries; each should have one", U(c->seen.lanes),
+              U(c->seen.heads_due));
+}
+
+unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg)
+{
+    struct check c = {.sp = sp, .report = report, .arg = arg};
+
+    list_each(&sp->boxes, it)
+    {
+        c.box = list_item(it, struct spool_box, link);
+        if (!spool_usable(sp)) {
+            fault(&c, "the store cannot be read");
+            break;
+        }
+        check_box(&c);
+    }
+    return c.faults;
+}
