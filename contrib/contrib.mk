@@ -1,1 +1,16 @@
-# contrib
+# For the system around: the systemd unit and the completion for bash.
+EXTRA_DIST += contrib/tgspool.service.in contrib/tgspool.bash-completion
+CLEANFILES += contrib/tgspool.service contrib/tgspool
+
+systemdsystemunit_DATA = contrib/tgspool.service
+bashcompletion_DATA = contrib/tgspool
+
+# The paths of this installation are put in by make, which knows their final values.
+contrib/tgspool.service: contrib/tgspool.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) contrib && \
+	sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+		$(top_srcdir)/contrib/tgspool.service.in > $@.tmp && mv $@.tmp $@
+
+# bash looks for a file named like the command.
+contrib/tgspool: contrib/tgspool.bash-completion
+	$(AM_V_GEN)$(MKDIR_P) contrib && cp $(top_srcdir)/contrib/tgspool.bash-completion $@
