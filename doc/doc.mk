@@ -1,1 +1,1 @@
-# doc
+EXTRA_DIST += doc/architecture.md doc/format.md
