@@ -21,6 +21,7 @@
 
 #define QUICK_DEATH_MS 1000
 #define QUICK_DEATHS 3 /* in a row: the worker is broken, not the event */
+#define CLOSED_MS 1000 /* a worker without a standard output has this long to end */
 #define LINE_KEPT 4096 /* buffer kept between lines */
 
 struct worker {
@@ -29,6 +30,7 @@ struct worker {
     bool given;
     char id[ENVELOPE_VALUE_MAX]; /* of the event given */
     struct timer lease;
+    struct timer closed; /* set while it lives without a standard output: it cannot answer any more */
     struct errline err;
     struct buf line; /* of its output, not yet whole */
     unsigned quick_deaths;
@@ -125,14 +127,17 @@ static void take_line(struct worker *w, struct slice line)
     answer_free(&a);
 }
 
+static void on_closed(void *arg)
+{
+    end_child(arg, OUTCOME_RETRY, "the worker closed its standard output");
+}
+
 static void on_out(void *arg, struct slice bytes)
 {
     struct worker *w = arg;
 
-    if (!bytes.n && !child_exited(w->child)) {
-        end_child(w, OUTCOME_RETRY, "the worker closed its standard output");
-        return;
-    }
+    if (!bytes.n) /* a child that dies closes it too, a moment before its end is known */
+        timer_set(&w->closed, loop_now(slot_loop(w->slot)) + CLOSED_MS);
     while (bytes.n) {
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         size_t n = newline ? (size_t)(newline - bytes.p) : bytes.n;
@@ -206,6 +211,7 @@ static void on_ended(void *arg)
         kind = w->cancelled ? w->cancelled_as : outcome_of_death(w);
         add_error(w, &error);
     }
+    timer_stop(&w->closed);
     child_free(w->child);
     w->child = NULL;
     buf_free(&w->line);
@@ -268,6 +274,8 @@ static void start_worker(void *work)
     struct worker *w = work;
 
     timer_set(&w->lease, slot_claim(w->slot)->deadline);
+    if (w->child && w->closed.deadline != TIME_NEVER)
+        child_end(w->child, CHILD_GRACE_MS); /* it could not answer */
     if (w->child && child_ending(w->child))
         return; /* on_ended comes back */
     if (!w->child) {
@@ -294,6 +302,7 @@ static void *new_worker(struct slot *s, struct err *e)
     w->slot = s;
     errline_init(&w->err);
     timer_init(&w->lease, slot_loop(s), on_lease_over, w);
+    timer_init(&w->closed, slot_loop(s), on_closed, w);
     return w;
 }
 
@@ -317,6 +326,7 @@ static void free_worker(void *work)
     struct worker *w = work;
 
     timer_stop(&w->lease);
+    timer_stop(&w->closed);
     child_free(w->child);
     buf_free(&w->line);
     free(w);
