@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "core/backoff.h"
 #include "core/lane.h"
@@ -15,7 +16,7 @@
 enum sync_mode { SYNC_ALWAYS, SYNC_INTERVAL, SYNC_OFF };
 enum intake_mode { INTAKE_POLL, INTAKE_NONE };
 enum deliver_mode { DELIVER_EXEC, DELIVER_WORKER, DELIVER_HTTP, DELIVER_PULL };
-enum ip_mode { IP_ANY, IP_4, IP_6 };
+
 enum expire_mode { EXPIRE_OFF, EXPIRE_AUTO, EXPIRE_KINDS };
 
 #define BOT_NAME_MAX 32

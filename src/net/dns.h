@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "core/config.h"
+#include "base/ip.h"
 
 struct loop;
 struct dns;
