@@ -12,9 +12,9 @@
 #include "base/mem.h"
 
 static const struct command *const commands[] = {
-    &command_run,    &command_init,    &command_check,  &command_config, &command_status,
-    &command_list,   &command_show,    &command_replay, &command_discard, &command_export,
-    &command_import, &command_pause,   &command_resume, &command_tail,   &command_version,
+    &command_run,    &command_init,  &command_check,  &command_config,  &command_status,
+    &command_list,   &command_show,  &command_replay, &command_discard, &command_export,
+    &command_import, &command_pause, &command_resume, &command_tail,    &command_version,
 };
 
 static const struct cli_option common[] = {
@@ -38,7 +38,8 @@ const char *cli_option(const struct cli *cli, const char *name)
     return NULL;
 }
 
-/* ---- finding names ------------------------------------------------------------------------------------------------ */
+/* ---- finding names
+ * ------------------------------------------------------------------------------------------------ */
 
 static const struct cli_option *in_table(const struct cli_option *table, const char *name, size_t n)
 {
@@ -127,13 +128,15 @@ static int unknown_option(const struct command *c, const char *wrong, size_t n)
     for (const struct cli_option *o = c ? c->options : NULL; o && o->name; o++)
         guess_try(&g, o->name, wrong, n);
     if (g.name)
-        return cli_fail(EX_USAGE, "%s has no option --%.*s; did you mean --%s?", c ? c->name : "tgspool", (int)n,
-                        wrong, g.name);
-    return cli_fail(EX_USAGE, "%s has no option --%.*s; `tgspool %s--help` lists them", c ? c->name : "tgspool",
-                    (int)n, wrong, c ? xasprintf("%s ", c->name) : "");
+        return cli_fail(EX_USAGE, "%s has no option --%.*s; did you mean --%s?", c ? c->name : "tgspool",
+                        (int)n, wrong, g.name);
+    return cli_fail(EX_USAGE, "%s has no option --%.*s; `tgspool %s--help` lists them",
+                    c ? c->name : "tgspool", (int)n, wrong, c ? xasprintf("%s ", c->name) : "");
 }
 
-/* ---- help --------------------------------------------------------------------------------------------------------- */
+/* ---- help
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void print_options(const struct cli_option *o)
 {
@@ -147,7 +150,8 @@ static void print_options(const struct cli_option *o)
 static int help(const struct command *c)
 {
     if (c) {
-        cli_print("usage: tgspool %s%s%s\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->usage);
+        cli_print("usage: tgspool %s%s%s\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments,
+                  c->usage);
         cli_print("options:\n");
         print_options(c->options);
         print_options(common);
@@ -164,7 +168,8 @@ static int help(const struct command *c)
     return cli_finish(EX_OK);
 }
 
-/* ---- reading the words --------------------------------------------------------------------------------------------- */
+/* ---- reading the words
+ * --------------------------------------------------------------------------------------------- */
 
 struct words {
     char **plain; /* those that are no options; the first is the command */
@@ -192,8 +197,10 @@ static int add_given(struct cli *cli, const struct cli_option *o, const char *va
     return 0;
 }
 
-/* One word that begins with "--"; *next is the word behind it, taken if it is the value. Returns 0 or an exit code. */
-static int long_option(struct cli *cli, struct words *w, const struct command *c, const char *word, char ***next)
+/* One word that begins with "--"; *next is the word behind it, taken if it is the value. Returns 0 or an exit
+ * code. */
+static int long_option(struct cli *cli, struct words *w, const struct command *c, const char *word,
+                       char ***next)
 {
     const char *name = word + 2, *equals = strchr(name, '=');
     size_t n = equals ? (size_t)(equals - name) : strlen(name);
@@ -241,10 +248,11 @@ static int read_words(struct cli *cli, struct words *w, const struct command *c,
         else if (word[1] == '-')
             rc = long_option(cli, w, c, word, &argv);
         else if (word[1] != 'c')
-            rc = word[1] >= '0' && word[1] <= '9'
-                     ? cli_fail(EX_USAGE, "%s stands alone; a negative number belongs to an option: --chat %s", word,
-                                word)
-                     : cli_fail(EX_USAGE, "there is no option %s; `tgspool --help` lists them", word);
+            rc =
+                word[1] >= '0' && word[1] <= '9'
+                    ? cli_fail(EX_USAGE, "%s stands alone; a negative number belongs to an option: --chat %s",
+                               word, word)
+                    : cli_fail(EX_USAGE, "there is no option %s; `tgspool --help` lists them", word);
         else if (word[2])
             rc = add_given(cli, &common[0], word + 2);
         else if (*argv)
@@ -272,9 +280,9 @@ static int run(struct cli *cli, char **argv, struct words *w)
         return EX_USAGE;
     }
     if (strcmp(w->plain[0], "help") == 0 && w->n_plain <= 2)
-        return w->n_plain == 1                ? help(NULL)
+        return w->n_plain == 1              ? help(NULL)
                : command_named(w->plain[1]) ? help(command_named(w->plain[1]))
-                                              : unknown_command(w->plain[1]);
+                                            : unknown_command(w->plain[1]);
     const struct command *c = command_named(w->plain[0]);
     if (!c)
         return unknown_command(w->plain[0]);
@@ -285,8 +293,8 @@ static int run(struct cli *cli, char **argv, struct words *w)
         return rc;
     int n = w->n_plain - 1;
     if (n < c->min_arguments || (c->max_arguments >= 0 && n > c->max_arguments))
-        return cli_fail(EX_USAGE, "too %s arguments; usage: tgspool %s %s", n < c->min_arguments ? "few" : "many",
-                        c->name, c->arguments);
+        return cli_fail(EX_USAGE, "too %s arguments; usage: tgspool %s %s",
+                        n < c->min_arguments ? "few" : "many", c->name, c->arguments);
     cli->command = c;
     return c->run(cli, n, w->plain + 1);
 }

@@ -27,10 +27,15 @@ void cli_put(struct slice bytes)
 
 int cli_finish(int code)
 {
+    static bool told;
+
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    if (errno == EPIPE) /* whoever read it has seen enough */
-        return code;
+    if (told || errno == EPIPE) { /* EPIPE: whoever read it has seen enough */
+        told = true;
+        return EX_IOERR;
+    }
+    told = true;
     return cli_fail(EX_IOERR, "cannot write the output: %s", strerror(errno));
 }
 
@@ -93,7 +98,8 @@ void cli_next(const struct cli *cli, const char *fmt, ...)
     buf_free(&line);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct cli_table {
     char *align;

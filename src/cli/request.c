@@ -42,7 +42,8 @@ struct request {
     struct err *e;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Whether somebody listens there: 0, or the errno of connect(2). */
 static int try_socket(const char *path)
@@ -100,9 +101,10 @@ static int open_spool(struct request *q, enum request_need need, struct err *e)
     struct stat st;
 
     if (need != NEED_MAKE && stat(c->dir, &st) < 0 && errno == ENOENT)
-        return err_set(e, EX_UNAVAILABLE,
-                       "no daemon listens on %s, and there is no spool at %s yet; start one: tgspool run -c %s",
-                       q->socket, c->dir, c->path);
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "no daemon listens on %s, and there is no spool at %s yet; start one: tgspool run -c %s",
+            q->socket, c->dir, c->path);
     q->sp = spool_open(&o, clock_now(), e);
     if (!q->sp)
         return err_prefix(e, "no daemon listens on %s, and the spool cannot be opened", q->socket);
@@ -127,11 +129,10 @@ static int open_any(struct request *q, const struct cli *cli, enum request_need 
     if (rc == 0)
         return open_daemon(q, e);
     if (rc != ENOENT && rc != ECONNREFUSED && rc != ENOTDIR)
-        return err_set(e, rc == EACCES || rc == EPERM ? EX_NOPERM : EX_UNAVAILABLE,
-                       "cannot reach the daemon at %s: %s%s", q->socket, strerror(rc),
-                       rc == EACCES || rc == EPERM
-                           ? "; be of the group that listen.socket_group names, or root"
-                           : "");
+        return err_set(
+            e, rc == EACCES || rc == EPERM ? EX_NOPERM : EX_UNAVAILABLE,
+            "cannot reach the daemon at %s: %s%s", q->socket, strerror(rc),
+            rc == EACCES || rc == EPERM ? "; be of the group that listen.socket_group names, or root" : "");
     if (need == NEED_DAEMON)
         return err_set(e, EX_UNAVAILABLE, "no daemon listens on %s; start one: tgspool run -c %s", q->socket,
                        cli->config_path);
@@ -173,7 +174,8 @@ bool request_in_process(const struct request *q)
     return q->sp != NULL;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------- */
+/* ---- asking
+ * -------------------------------------------------------------------------------------------------------- */
 
 int request_exit_code(int status)
 {
@@ -214,8 +216,8 @@ static void on_http(void *arg, struct http_answer *a)
     if (a->fail == HTTP_OK)
         on_reply(q, a->status, buf_slice(&a->body), -1);
     else
-        err_set(q->e, a->fail == HTTP_TIMEOUT ? EX_TEMPFAIL : EX_UNAVAILABLE, "no answer from the daemon at %s: %s",
-                q->socket, a->error);
+        err_set(q->e, a->fail == HTTP_TIMEOUT ? EX_TEMPFAIL : EX_UNAVAILABLE,
+                "no answer from the daemon at %s: %s", q->socket, a->error);
     loop_stop(q->loop);
 }
 
@@ -301,9 +303,11 @@ void answer_clear(struct answer *a)
     a->root = NULL;
 }
 
-/* ---- filters -------------------------------------------------------------------------------------------------------- */
+/* ---- filters
+ * -------------------------------------------------------------------------------------------------------- */
 
-static const char *const filters[] = {"bot", "box", "state", "chat", "user", "kind", "since", "until", "error", NULL};
+static const char *const filters[] = {"bot",  "box",   "state", "chat",  "user",
+                                      "kind", "since", "until", "error", NULL};
 
 void query_add(struct buf *path, const char *name, const char *value)
 {

@@ -1,5 +1,5 @@
-/* How a command asks: over the control socket of a running daemon, or, when none runs, by opening the spool itself and
- * calling the same api. */
+/* How a command asks: over the control socket of a running daemon, or, when none runs, by opening the spool
+ * itself and calling the same api. */
 #ifndef CLI_REQUEST_H
 #define CLI_REQUEST_H
 
@@ -27,8 +27,8 @@ struct answer {
     struct json *root; /* of body, NULL if it is none */
 };
 
-/* Asks and waits. path with its query. Returns 0 and an answer of status 2xx, to be cleared; or -1 and e: what the api
- * said, or why there was no answer. */
+/* Asks and waits. path with its query. Returns 0 and an answer of status 2xx, to be cleared; or -1 and e:
+ * what the api said, or why there was no answer. */
 int request_send(struct request *q, const char *method, const char *path, struct slice body, struct answer *a,
                  struct err *e);
 void answer_clear(struct answer *a);
@@ -43,12 +43,15 @@ void query_add_filters(const struct cli *cli, struct buf *path);
 /* The same as members of an open JSON object; returns whether there was any. */
 bool json_add_filters(const struct cli *cli, struct json_out *j);
 
-#define FILTER_OPTIONS                                                                                        \
-    {"bot", "BOT", "of this bot"}, {"box", "in|out", "updates (in) or calls (out)"},                          \
-        {"state", "STATES", "pending, processing, done, dead; several with commas"},                          \
-        {"chat", "ID", "of this chat"}, {"user", "ID", "of this user"},                                       \
-        {"kind", "KIND", "of this kind: message, callback_query, ..."},                                       \
-        {"since", "TIME", "received since: 2h (ago), 2026-11-29, Unix seconds"},                              \
-        {"until", "TIME", "received until"}, {"error", "TEXT", "whose last error holds this text"}
+#define FILTER_OPTIONS                                                               \
+    {"bot", "BOT", "of this bot"}, {"box", "in|out", "updates (in) or calls (out)"}, \
+        {"state", "STATES", "pending, processing, done, dead; several with commas"}, \
+        {"chat", "ID", "of this chat"}, {"user", "ID", "of this user"},              \
+        {"kind", "KIND", "of this kind: message, callback_query, ..."},              \
+        {"since", "TIME", "received since: 2h (ago), 2026-11-29, Unix seconds"},     \
+        {"until", "TIME", "received until"},                                         \
+    {                                                                                \
+        "error", "TEXT", "whose last error holds this text"                          \
+    }
 
 #endif

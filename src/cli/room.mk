@@ -1,3 +1,23 @@
+# The command line: one file a command.
 noinst_LIBRARIES += libcli.a
 libcli_a_CPPFLAGS = $(AM_CPPFLAGS)
-libcli_a_SOURCES =
+libcli_a_SOURCES = \
+	src/cli/act.c src/cli/act.h \
+	src/cli/check.c \
+	src/cli/cli.c src/cli/command.h \
+	src/cli/config.c \
+	src/cli/discard.c \
+	src/cli/export.c \
+	src/cli/import.c \
+	src/cli/init.c \
+	src/cli/list.c \
+	src/cli/mask.c src/cli/mask.h \
+	src/cli/output.c \
+	src/cli/pause.c \
+	src/cli/replay.c \
+	src/cli/request.c src/cli/request.h \
+	src/cli/run.c \
+	src/cli/show.c src/cli/show.h \
+	src/cli/status.c \
+	src/cli/tail.c \
+	src/cli/version.c

@@ -1,0 +1,448 @@
+/* tgspool check: whether a daemon with this config would work here, and what to do where it would not.
+ * Nothing is taken from Telegram and nothing is changed. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/show.h"
+#include "daemon/configfile.h"
+#include "net/loop.h"
+#include "spool/spool.h"
+#include "telegram/botapi.h"
+#include "wire/url.h"
+
+#define SPACE_LOW (256LL << 20)
+#define ASK_MS SECONDS(20)
+
+enum verdict { GOOD, DOUBTFUL, BAD };
+
+struct check {
+    struct cli *cli;
+    const struct config *config;
+    struct json_out j; /* with --json */
+    struct buf json;
+    int exit_code; /* of the first that is bad */
+    unsigned doubtful;
+};
+
+/* One line: "ok  what: text", and what to do if it is not good. */
+static void tell(struct check *c, enum verdict v, int exit_code, const char *what, const char *next,
+                 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+static void tell(struct check *c, enum verdict v, int exit_code, const char *what, const char *next,
+                 const char *fmt, ...)
+{
+    static const char *const words[] = {"ok", "warn", "BAD"};
+    struct buf raw = BUF_EMPTY, text = BUF_EMPTY;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(&raw, fmt, ap);
+    va_end(ap);
+    text_add_clean(&text, buf_slice(&raw), 2000, false);
+    if (v == BAD && c->exit_code == EX_OK)
+        c->exit_code = exit_code;
+    c->doubtful += v == DOUBTFUL;
+    if (c->cli->json) {
+        json_object(&c->j);
+        json_kv_cstr(&c->j, "check", what);
+        json_kv_cstr(&c->j, "result", v == GOOD ? "ok" : v == DOUBTFUL ? "warning" : "bad");
+        json_kv_text(&c->j, "text", buf_slice(&text));
+        json_kv_cstr(&c->j, "next", v == GOOD ? NULL : next);
+        json_object_end(&c->j);
+    } else {
+        cli_print("%-4s %s: %s\n", words[v], what, buf_str(&text));
+        if (v != GOOD && next)
+            cli_print("     next: %s\n", next);
+    }
+    buf_free(&raw);
+    buf_free(&text);
+}
+
+/* ---- this machine
+ * --------------------------------------------------------------------------------------------------- */
+
+static void check_space(struct check *c, const char *dir)
+{
+    struct statvfs fs;
+
+    if (statvfs(dir, &fs) < 0)
+        return;
+    long long free_bytes = (long long)fs.f_bavail * (long long)fs.f_frsize;
+    if (fs.f_files && fs.f_favail < 1000)
+        tell(c, BAD, EX_OSERR, "space", "df -i (and remove what is not needed)",
+             "only %lld inodes are free at %s", (long long)fs.f_favail, dir);
+    else if (free_bytes < SPACE_LOW)
+        tell(c, DOUBTFUL, 0, "space", "df -h (and remove what is not needed)",
+             "only %lld MiB are free at %s; a backlog needs room", free_bytes >> 20, dir);
+    else
+        tell(c, GOOD, 0, "space", NULL, "%lld MiB free at %s", free_bytes >> 20, dir);
+}
+
+/* The nearest directory above that is there. */
+static char *existing_parent(const char *path)
+{
+    char *dir = xstrdup(path);
+    struct stat st;
+
+    for (;;) {
+        char *slash = strrchr(dir, '/');
+        if (!slash || slash == dir) {
+            strcpy(dir, "/");
+            return dir;
+        }
+        *slash = '\0';
+        if (stat(dir, &st) == 0)
+            return dir;
+    }
+}
+
+/* Returns whether the spool's directory is there and can be used. */
+static bool check_dir(struct check *c)
+{
+    const char *dir = c->config->dir;
+    struct stat st;
+
+    if (stat(dir, &st) < 0) {
+        char *parent = existing_parent(dir);
+        if (errno != ENOENT)
+            tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user", "cannot look at %s: %s", dir,
+                 strerror(errno));
+        else if (access(parent, W_OK) < 0)
+            tell(c, BAD, EX_NOPERM, "spool", "make it, and give it to the daemon's user, with mode 0700",
+                 "%s is not there, and cannot be made by this user", dir);
+        else
+            tell(c, GOOD, 0, "spool", NULL, "%s is not there yet; `run` makes it", dir);
+        check_space(c, parent);
+        free(parent);
+        return false;
+    }
+    char *chmod = xasprintf("chmod 0700 %s", dir);
+    if (!S_ISDIR(st.st_mode))
+        tell(c, BAD, EX_CONFIG, "spool", "set spool.dir to a directory", "%s is not a directory", dir);
+    else if (access(dir, R_OK | W_OK | X_OK) < 0)
+        tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user",
+             "%s cannot be used by this user (uid %ld)", dir, (long)getuid());
+    else if (st.st_mode & 077)
+        tell(c, DOUBTFUL, 0, "spool", chmod, "others than its owner can look into %s (mode %04o)", dir,
+             (unsigned)st.st_mode & 07777);
+    else
+        tell(c, GOOD, 0, "spool", NULL, "%s (mode %04o)", dir, (unsigned)st.st_mode & 07777);
+    free(chmod);
+    check_space(c, dir);
+    return S_ISDIR(st.st_mode) && access(dir, R_OK | W_OK | X_OK) == 0;
+}
+
+/* The daemon answers, or the store can be opened, or who holds it. */
+static void check_store(struct check *c)
+{
+    struct err e = ERR_NONE;
+    struct answer a;
+    struct request *q = request_open(c->cli, NEED_DAEMON, &e);
+
+    if (q && request_send(q, "GET", "/v1/status", slice_make(NULL, 0), &a, &e) == 0) {
+        char *trouble = show_text(a.root, "trouble"), *version = show_text(a.root, "version");
+        if (json_true(json_get(a.root, "healthy")))
+            tell(c, GOOD, 0, "store", NULL, "held by the daemon, which answers (%s)", version);
+        else
+            tell(c, BAD, EX_IOERR, "store", "read the daemon's log", "the daemon cannot write: %s", trouble);
+        free(trouble);
+        free(version);
+        answer_clear(&a);
+        request_close(q);
+        return;
+    }
+    request_close(q);
+    const struct spool_options o = {.dir = c->config->dir,
+                                    .cache_bytes = c->config->cache_bytes,
+                                    .sync = SYNC_ALWAYS,
+                                    .read_only_ok = true};
+    struct spool *sp = spool_open(&o, clock_now(), &(e = ERR_NONE));
+    if (!sp) {
+        tell(c, BAD, e.exit_code, "store",
+             e.exit_code == EX_TEMPFAIL ? "tgspool status, or end that process" : "read the message above",
+             "%s", e.text);
+        return;
+    }
+    unsigned long long waiting = 0, dead = 0;
+    for (struct spool_box *b = spool_next_box(sp, NULL); b; b = spool_next_box(sp, b)) {
+        struct spool_box_status st;
+        spool_box_status(b, &st);
+        waiting += st.counts.pending + st.counts.processing;
+        dead += st.counts.dead;
+    }
+    tell(c, GOOD, 0, "store", NULL, "can be opened; %llu events wait, %llu are dead", waiting, dead);
+    spool_close(sp);
+}
+
+static void check_socket(struct check *c)
+{
+    const char *path = c->config->socket;
+    char *parent = existing_parent(path);
+
+    if (access(path, F_OK) == 0 && access(path, W_OK) == 0)
+        tell(c, GOOD, 0, "socket", NULL, "%s", path);
+    else if (access(path, F_OK) < 0 && access(parent, W_OK | X_OK) < 0)
+        tell(c, DOUBTFUL, 0, "socket", "make it for the daemon's user (systemd: RuntimeDirectory=tgspool)",
+             "%s cannot be made by this user in %s", path, parent);
+    else if (access(path, F_OK) == 0)
+        tell(c, DOUBTFUL, 0, "socket", "be of the group that listen.socket_group names",
+             "this user may not use %s", path);
+    else
+        tell(c, GOOD, 0, "socket", NULL, "%s can be made", path);
+    free(parent);
+}
+
+/* ---- the handlers
+ * --------------------------------------------------------------------------------------------------- */
+
+/* The file that execvp would run; NULL and errno: none. To be freed. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
+    if (!path)
+        path = "/usr/local/bin:/usr/bin:/bin";
+    while (*path) {
+        size_t n = strcspn(path, ":");
+        char *file = xasprintf("%.*s/%s", n ? (int)n : 1, n ? path : ".", name);
+        if (access(file, X_OK) == 0)
+            return file;
+        free(file);
+        path += n + (path[n] == ':');
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+static void check_handler(struct check *c, const struct bot_config *bot)
+{
+    char *what = xasprintf("%s handler", bot->name);
+    struct stat st;
+
+    if (bot->deliver == DELIVER_PULL) {
+        tell(c, GOOD, 0, what, NULL, "the bot claims its events at %s", c->config->socket);
+    } else if (bot->deliver == DELIVER_HTTP) {
+        struct url u;
+        struct buf host = BUF_EMPTY;
+        if (url_parse(bot->url, &u, NULL) == 0) {
+            url_add_host(&host, &u);
+            url_free(&u);
+        }
+        tell(c, GOOD, 0, what, NULL, "posts to %s (not tried: that would be an update)", buf_str(&host));
+        buf_free(&host);
+    } else {
+        char *file = find_program(bot->command[0]);
+        char *next = xasprintf("chmod +x %s, or correct `command`", bot->command[0]);
+        if (!file)
+            tell(c, BAD, EX_CONFIG, what, errno == EACCES ? next : "correct `command` in the config",
+                 "%s cannot be run: %s", bot->command[0], strerror(errno));
+        else if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+            tell(c, BAD, EX_CONFIG, what, "correct `command` in the config", "%s is not a program", file);
+        else
+            tell(c, GOOD, 0, what, NULL, "%s can be run", file);
+        free(next);
+        free(file);
+    }
+    free(what);
+}
+
+/* ---- Telegram
+ * -------------------------------------------------------------------------------------------------------- */
+
+struct asked {
+    struct loop *loop;
+    enum botapi_class class;
+    enum http_fail fail;
+    char sentence[400];
+    /* of getMe */
+    char *username;
+    int64_t id;
+    /* of getWebhookInfo */
+    char *webhook, *last_error;
+    int64_t pending;
+};
+
+static void on_answer(void *arg, struct botapi_reply *r)
+{
+    struct asked *a = arg;
+
+    a->class = r->class;
+    a->fail = r->fail;
+    snprintf(a->sentence, sizeof(a->sentence), "%s", r->sentence);
+    if (r->class == BOTAPI_OK && !a->username) {
+        a->username = show_text(r->result, "username");
+        a->id = show_number(r->result, "id");
+    } else if (r->class == BOTAPI_OK) {
+        a->webhook = show_text(r->result, "url");
+        a->last_error = show_text(r->result, "last_error_message");
+        a->pending = show_number(r->result, "pending_update_count");
+    }
+    loop_stop(a->loop);
+}
+
+/* What to do where Telegram does not answer well. */
+static const char *advice(const struct asked *a)
+{
+    switch (a->class) {
+    case BOTAPI_UNAUTHORIZED:
+    case BOTAPI_NOT_FOUND:
+        return "compare the token with @BotFather's, and api_root with the server's address";
+    case BOTAPI_LIMITED:
+        return "wait, then: tgspool check";
+    default:
+        break;
+    }
+    switch (a->fail) {
+    case HTTP_PROXY:
+        return "look at proxy_file: address, user, password; is the proxy running?";
+    case HTTP_TLS:
+        return "look at the clock, at ca_file, and at who answers for api_root";
+    case HTTP_RESOLVE:
+        return "look at /etc/resolv.conf and api_root; behind a wall, set proxy_file";
+    default:
+        return "look at the network and api_root; behind a wall, set proxy_file";
+    }
+}
+
+/* Only the host of a webhook: people put secrets into its path. */
+static void tell_webhook(struct check *c, const struct bot_config *bot, const char *what,
+                         const struct asked *a)
+{
+    struct buf host = BUF_EMPTY;
+    struct url u;
+
+    if (!a->webhook[0]) {
+        tell(c, GOOD, 0, what, NULL, "no webhook is set; %lld updates wait at Telegram",
+             (long long)a->pending);
+        return;
+    }
+    if (url_parse(a->webhook, &u, NULL) == 0) {
+        url_add_host(&host, &u);
+        url_free(&u);
+    }
+    tell(c, bot->intake == INTAKE_POLL ? BAD : DOUBTFUL, EX_CONFIG, what,
+         "call deleteWebhook, without drop_pending_updates; then: tgspool check",
+         "updates go to a webhook at %s, so that polling is refused; %lld updates wait%s%s", buf_str(&host),
+         (long long)a->pending, a->last_error[0] ? "; its last error: " : "", a->last_error);
+    buf_free(&host);
+}
+
+static void check_telegram(struct check *c, const struct bot_config *bot, const struct bot_secrets *secrets)
+{
+    const struct botapi_options o = {.api_root = bot->api_root,
+                                     .token = secrets->token,
+                                     .ca_file = bot->ca_file,
+                                     .proxy_url = secrets->proxy_url,
+                                     .ip = bot->ip};
+    struct asked a = {.loop = loop_new()};
+    struct err e = ERR_NONE;
+    char *what = xasprintf("%s Telegram", bot->name);
+    struct botapi *api = botapi_new(a.loop, &o, &e);
+
+    if (!api) {
+        tell(c, BAD, e.exit_code, what, "correct the config", "%s", e.text);
+        goto out;
+    }
+    botapi_get_me(api, ASK_MS, on_answer, &a);
+    loop_run(a.loop, NULL, NULL);
+    if (a.class != BOTAPI_OK) {
+        tell(c, BAD, EX_UNAVAILABLE, what, advice(&a), "%s", a.sentence);
+        goto out;
+    }
+    tell(c, GOOD, 0, what, NULL, "bot @%s, id %lld%s", a.username, (long long)a.id,
+         secrets->proxy_url ? ", through the proxy" : "");
+    botapi_get_webhook_info(api, ASK_MS, on_answer, &a);
+    loop_run(a.loop, NULL, NULL);
+    if (a.class != BOTAPI_OK)
+        tell(c, BAD, EX_UNAVAILABLE, what, advice(&a), "%s", a.sentence);
+    else
+        tell_webhook(c, bot, what, &a);
+out:
+    botapi_free(api);
+    loop_free(a.loop);
+    free(a.username);
+    free(a.webhook);
+    free(a.last_error);
+    free(what);
+}
+
+/* ---- all of it
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void check_all(struct check *c)
+{
+    struct err e = ERR_NONE;
+    struct setup *s = setup_load(c->cli->config_path, &e);
+
+    if (!s) {
+        tell(c, BAD, e.exit_code, "config", "correct it; `tgspool config --options` lists what there is",
+             "%s", e.text);
+        return;
+    }
+    c->config = s->config;
+    tell(c, GOOD, 0, "config", NULL, "%s: %zu %s", c->cli->config_path, s->config->n_bots,
+         s->config->n_bots == 1 ? "bot" : "bots");
+    for (size_t i = 0; i < s->config->n_warnings; i++)
+        tell(c, DOUBTFUL, 0, "config", "correct it in the config", "%s", s->config->warnings[i]);
+    if (check_dir(c))
+        check_store(c);
+    check_socket(c);
+    for (size_t i = 0; i < s->config->n_bots; i++) {
+        check_handler(c, &s->config->bots[i]);
+        if (!cli_flag(c->cli, "offline"))
+            check_telegram(c, &s->config->bots[i], &s->secrets[i]);
+    }
+    setup_free(s);
+}
+
+static int run_check(struct cli *cli, int argc, char **argv)
+{
+    struct check c = {.cli = cli, .exit_code = EX_OK};
+
+    (void)argc;
+    (void)argv;
+    if (cli->json) {
+        json_start(&c.j, &c.json);
+        json_object(&c.j);
+        json_key(&c.j, "checks");
+        json_array(&c.j);
+    }
+    check_all(&c);
+    if (cli->json) {
+        json_array_end(&c.j);
+        json_kv_bool(&c.j, "ok", c.exit_code == EX_OK);
+        json_object_end(&c.j);
+        json_end(&c.j);
+        cli_print("%s\n", buf_str(&c.json));
+        buf_free(&c.json);
+    } else if (c.exit_code == EX_OK) {
+        cli_print(c.doubtful ? "usable; see the warnings\n" : "all well\n");
+        cli_next(cli, "run");
+    }
+    return cli_finish(c.exit_code);
+}
+
+static const struct cli_option options[] = {{"offline", NULL, "do not ask Telegram"}, {NULL, NULL, NULL}};
+
+const struct command command_check = {
+    .name = "check",
+    .arguments = "[--offline]",
+    .summary = "whether the config, the store and Telegram are in order",
+    .usage = "Looks at the config and its secrets, the spool, free space, the handlers, and asks\n"
+             "Telegram (through the proxy, if there is one) for the bot's name, its webhook and how\n"
+             "many updates wait there. Takes none of them, and changes nothing.\n",
+    .options = options,
+    .max_arguments = 0,
+    .run = run_check,
+};

@@ -1,0 +1,26 @@
+/* tgspool discard */
+#include "cli/act.h"
+#include "cli/request.h"
+
+static int run_discard(struct cli *cli, int argc, char **argv)
+{
+    return act_run(cli, argc, argv, "discard", "discarded");
+}
+
+static const struct cli_option options[] = {
+    FILTER_OPTIONS,
+    {"all", NULL, "all that wait"},
+    {"dry-run", NULL, "only count"},
+    {"force", NULL, "also what is being processed: its handler is ended"},
+    {NULL, NULL, NULL}};
+
+const struct command command_discard = {
+    .name = "discard",
+    .arguments = "BOT/ID... | FILTERS | --all",
+    .summary = "give up waiting events: they become dead",
+    .usage = "Makes waiting events dead (reason: discarded), so that they are not handed to the\n"
+             "handler; they are kept for retain_dead and can be replayed.\n",
+    .options = options,
+    .max_arguments = -1,
+    .run = run_discard,
+};

@@ -1,0 +1,185 @@
+/* tgspool status: how every bot's boxes stand, and what needs a person. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/show.h"
+
+#define WIDTH 60
+#define OLD_MS (5 * 60 * 1000) /* an event that waits longer is worth a warning */
+
+static void print_head(const struct json *v, bool in_process)
+{
+    char *version = show_text(v, "version");
+    char started[32], age[32];
+    int64_t started_at = show_ms(v, "started_at"), now = show_ms(v, "now");
+
+    if (in_process)
+        cli_print("tgspool %s: no daemon runs; read from the spool\n", version);
+    else
+        cli_print("tgspool %s: runs since %.16sZ (%s)\n", version, text_time(started_at, started),
+                  show_age(started_at, now, age));
+    free(version);
+}
+
+/* One short word: how delivery stands. */
+static const char *delivery(const struct json *box)
+{
+    if (json_true(json_get(box, "orphan")))
+        return "orphan";
+    if (json_true(json_get(json_get(box, "paused"), "deliver")))
+        return "paused";
+    if (json_true(json_get(json_get(box, "breaker"), "open")))
+        return "broken";
+    if (json_true(json_get(box, "behind_barrier")))
+        return "barrier";
+    return "ok";
+}
+
+static void print_boxes(const struct json *boxes, int64_t now)
+{
+    static const char *const heads[] = {"BOT", "BOX", "WAIT", "BUSY", "DONE", "DEAD", "OLDEST", "HANDLER"};
+    struct cli_table *t = cli_table_new("<lrrrrrl", WIDTH);
+    struct buf out = BUF_EMPTY;
+
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+        cli_table_cell(t, "%s", heads[i]);
+    for (size_t i = 0; i < json_length(boxes); i++) {
+        const struct json *b = json_item(boxes, i);
+        char *bot = show_text(b, "bot"), *box = show_text(b, "box");
+        char age[32];
+        cli_table_cell(t, "%s", bot);
+        cli_table_cell(t, "%s", box);
+        cli_table_cell(t, "%lld", (long long)show_number(b, "pending"));
+        cli_table_cell(t, "%lld", (long long)show_number(b, "processing"));
+        cli_table_cell(t, "%lld", (long long)show_number(b, "done"));
+        cli_table_cell(t, "%lld", (long long)show_number(b, "dead"));
+        cli_table_cell(t, "%s", show_age(show_ms(b, "oldest_unfinished_at"), now, age));
+        cli_table_cell(t, "%s", delivery(b));
+        free(bot);
+        free(box);
+    }
+    cli_table_print(t, &out);
+    cli_put(buf_slice(&out));
+    buf_free(&out);
+}
+
+/* Intake of each bot, as the daemon tells it: one line, its trouble as a warning. */
+static void print_intake(const struct json *box, const char *bot)
+{
+    const struct json *intake = json_get(box, "intake");
+    char *mode = show_text(intake, "mode"), *state = show_text(intake, "state"),
+         *trouble = show_text(intake, "trouble");
+
+    if (mode[0])
+        cli_print("%s: intake %s%s%s\n", bot, mode, state[0] ? ", " : "", state);
+    if (trouble[0])
+        cli_warn("tgspool check", "%s: intake: %s", bot, trouble);
+    free(mode);
+    free(state);
+    free(trouble);
+}
+
+static void warn_breaker(const struct json *box, const char *bot, int64_t now)
+{
+    const struct json *breaker = json_get(box, "breaker");
+    struct slice cause = json_string(json_get(breaker, "cause"));
+    char age[32], next[96];
+
+    if (!json_true(json_get(breaker, "open")))
+        return;
+    show_age(show_ms(breaker, "since"), now, age);
+    if (slice_eq_str(cause, "limited")) {
+        snprintf(next, sizeof(next), "tgspool tail --bot %s", bot);
+        cli_warn(next, "%s: the handler asked for a pause (429), %s ago; it is tried again", bot, age);
+        return;
+    }
+    snprintf(next, sizeof(next), "tgspool list --bot %s --state pending --limit 5", bot);
+    cli_warn(next,
+             slice_eq_str(cause, "failures")
+                 ? "%s: the handler fails on everything, for %s; one event at a time is tried"
+                 : "%s: the handler cannot be reached, for %s; one event at a time is tried",
+             bot, age);
+}
+
+static void warn_box(const struct json *box, int64_t now)
+{
+    char *bot = show_text(box, "bot"), *which = show_text(box, "box");
+    const struct json *paused = json_get(box, "paused");
+    int64_t oldest = show_ms(box, "oldest_unfinished_at"), dead = show_number(box, "dead");
+    char next[96], age[32];
+
+    print_intake(box, bot);
+    warn_breaker(box, bot, now);
+    if (json_true(json_get(box, "orphan")))
+        cli_warn("tgspool config", "%s: in no section of the config: kept, not handed out", bot);
+    snprintf(next, sizeof(next), "tgspool resume %s", bot);
+    if (json_true(json_get(paused, "intake")) && strcmp(which, "in") == 0)
+        cli_warn(next, "%s: intake is paused; Telegram keeps updates for at most 24 hours", bot);
+    if (json_true(json_get(paused, "deliver")))
+        cli_warn(next, "%s: delivery is paused", bot);
+    if (oldest && now - oldest > OLD_MS) {
+        snprintf(next, sizeof(next), "tgspool list --bot %s --state pending,processing --limit 5", bot);
+        cli_warn(next, "%s: the oldest event waits for %s", bot, show_age(oldest, now, age));
+    }
+    if (dead) {
+        snprintf(next, sizeof(next), "tgspool list --bot %s --state dead", bot);
+        cli_warn(next, "%s: %lld dead %s", bot, (long long)dead, dead == 1 ? "event" : "events");
+    }
+    free(bot);
+    free(which);
+}
+
+static void print_status(const struct json *v, bool in_process)
+{
+    const struct json *boxes = json_get(v, "boxes");
+    int64_t now = show_ms(v, "now");
+
+    print_head(v, in_process);
+    if (json_length(boxes))
+        print_boxes(boxes, now);
+    else
+        cli_print("no bots yet\n");
+    if (!json_true(json_get(v, "healthy"))) {
+        char *trouble = show_text(v, "trouble");
+        cli_warn("tgspool check", "the store does not write: %s", trouble);
+        free(trouble);
+    }
+    for (size_t i = 0; i < json_length(boxes); i++)
+        warn_box(json_item(boxes, i), now);
+}
+
+static int run_status(struct cli *cli, int argc, char **argv)
+{
+    struct err e = ERR_NONE;
+    struct answer a;
+    struct request *q = request_open(cli, NEED_SPOOL, &e);
+
+    (void)argc;
+    (void)argv;
+    if (!q)
+        return cli_fail_err(&e);
+    if (request_send(q, "GET", "/v1/status", slice_make(NULL, 0), &a, &e) < 0)
+        return show_failure(q, &e);
+    if (cli->json)
+        show_json(&a);
+    else
+        print_status(a.root, request_in_process(q));
+    if (request_in_process(q))
+        cli_next(cli, "run");
+    answer_clear(&a);
+    request_close(q);
+    return cli_finish(EX_OK);
+}
+
+const struct command command_status = {
+    .name = "status",
+    .arguments = "",
+    .summary = "how every bot stands, and what needs you",
+    .usage = "Shows for every bot how many events wait, are busy, done and dead, how old the oldest\n"
+             "one is, and warns of what needs a person, each with the command to run next.\n",
+    .max_arguments = 0,
+    .run = run_status,
+};
