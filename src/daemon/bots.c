@@ -9,6 +9,7 @@
 #include "daemon/configfile.h"
 #include "deliver/slots.h"
 #include "intake/poll.h"
+#include "serve/api_event.h"
 #include "spool/spool.h"
 #include "wire/json.h"
 
@@ -147,11 +148,11 @@ void bots_intake_status(void *arg, const char *name, struct json_out *j)
     json_kv_cstr(j, "mode", "poll");
     json_kv_cstr(j, "state", st.state);
     json_kv_int(j, "offset", st.offset);
-    json_kv_int(j, "answered_at", st.answered_at);
+    event_write_time(j, "answered_at", st.answered_at);
     if (st.next_at)
-        json_kv_int(j, "next_at", st.next_at);
+        event_write_time(j, "next_at", st.next_at);
     if (st.trouble_since) {
-        json_kv_int(j, "trouble_since", st.trouble_since);
+        event_write_time(j, "trouble_since", st.trouble_since);
         json_kv_uint(j, "tries", st.tries);
         json_kv_cstr(j, "trouble", st.trouble);
     }

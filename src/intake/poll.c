@@ -169,14 +169,7 @@ int64_t poll_tick(struct poll *p, int64_t now)
 {
     while (steps[p->state](p, now))
         ;
-    switch (p->state) {
-    case WAITING:
-        return p->at;
-    case STORING:
-        return now; /* the spool's batch is full: goes on after its commit */
-    default:
-        return TIME_NEVER;
-    }
+    return p->state == WAITING ? p->at : TIME_NEVER; /* what is with the spool goes on after its commit */
 }
 
 void poll_stop(struct poll *p)
@@ -602,9 +595,10 @@ static bool step_storing(struct poll *p, int64_t now)
         }
         p->stored++;
     }
-    if (!p->lost)
+    if (!p->lost) {
         spool_set_position(p->box, &p->next);
-    save(p);
+        save(p);
+    }
     log_debug(p->bot, "%zu updates came, %zu of them new", n, p->fresh);
     botapi_reply_free(&p->reply); /* the bytes are in the batch: give the memory back now */
     p->state = SAVING;

@@ -36,8 +36,6 @@ static void happened(void *arg, const struct spool_happening *h)
     t->ring[++t->last % TAIL_RING] = *h;
     if (t->api->hooks.happened)
         t->api->hooks.happened(t->api->hooks.happened_arg, h);
-    if (t->api->hooks.happened)
-        t->api->hooks.happened(t->api->hooks.happened_arg, h);
 }
 
 struct tail *tail_new(struct api *api)

@@ -303,6 +303,8 @@ int64_t store_next_deadline(const struct store *st)
         return st->reopen_at;
     if (st->stalled)
         return st->stalled_until;
+    if (db_batch_ops(st->db) > 0 || !list_empty(&st->open))
+        return 0; /* callbacks of the last commit began the next batch */
     return st->sync_at;
 }
 
