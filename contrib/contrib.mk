@@ -1,5 +1,6 @@
 # For the system around: the systemd unit and the completion for bash.
 EXTRA_DIST += contrib/tgspool.service.in contrib/tgspool.bash-completion
+EXTRA_DIST += contrib/demo/demo contrib/demo/handler
 CLEANFILES += contrib/tgspool.service contrib/tgspool
 
 systemdsystemunit_DATA = contrib/tgspool.service

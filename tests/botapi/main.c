@@ -30,7 +30,7 @@ static const char usage[] =
     "usage: tgspool-botapi [--listen ADDRESS:PORT] [--tls-cert FILE --tls-key FILE] [--token TOKEN]...\n"
     "                      [--first-id N] [--updates N --chats N] [--flood N --size BYTES --batch N]\n"
     "                      [--with-parent]\n"
-    "The default address is 127.0.0.1:0 (any free port; it is printed), the default token 123456:TEST.\n";
+    "The default address is 127.0.0.1:0 (any free port; it is printed), the default token 123456:TEST-TOKEN-OF-THE-TEST-SERVER-01.\n";
 
 static struct {
     const char *listen, *cert, *key;
@@ -169,7 +169,7 @@ static void parse_options(int argc, char **argv)
     if (optind < argc || !the.cert != !the.key || the.batch > 100 || !the.batch)
         die("wrong arguments; see --help");
     if (!the.n_tokens)
-        tokens[the.n_tokens++] = "123456:TEST";
+        tokens[the.n_tokens++] = "123456:TEST-TOKEN-OF-THE-TEST-SERVER-01";
     for (int i = 0; i < the.n_tokens; i++)
         bot_new(tokens[i], (int32_t)(the.first_id ? the.first_id : 1 + (int64_t)random_below(1000000000)));
 }
