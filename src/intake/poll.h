@@ -33,8 +33,8 @@ struct poll_options {
 struct poll *poll_new(const struct poll_options *o, struct err *e);
 void poll_free(struct poll *p); /* ends what is under way, at once */
 
-/* Does what is due. To be called between spool_begin and spool_commit, in every tick. Returns when it wants
- * to be called again at the latest (at or before now: at once). */
+/* Does what is due. To be called in every tick, before spool_commit and once more right after it. Returns
+ * when it wants to be called again at the latest (at or before now: at once). */
 int64_t poll_tick(struct poll *p, int64_t now);
 
 /* Ends intake: what came is stored, then one last request tells Telegram what was taken (at most 2 s).
