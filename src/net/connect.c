@@ -174,6 +174,8 @@ static int attempt_start(struct connector *c, const struct sockaddr *to, socklen
 {
     struct attempt *a = &c->attempts[c->n_attempts++];
 
+    if (c->n_attempts == 1)
+        c->why[0] = '\0'; /* the name is resolved: what became of one family's question is no news */
     a->c = c;
     a->fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (a->fd < 0)
@@ -242,7 +244,7 @@ static void on_names(void *arg, const struct dns_answer *answer)
     c->all_answered = answer->last;
     for (size_t i = 0; i < answer->n && f->n < ARRAY_LEN(f->addresses); i++)
         f->addresses[f->n++] = answer->addresses[i];
-    if (answer->error)
+    if (answer->error && c->n_attempts == 0)
         note(c, "", answer->error);
     if (c->started) {
         if (c->open == 0)

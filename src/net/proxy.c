@@ -140,7 +140,7 @@ static enum proxy_progress connect_feed(struct proxy_talk *t, struct slice in, s
     }
     if (status >= 200 && status < 300)
         return PROXY_DONE;
-    t->login_refused = status == 407;
+    t->login_refused = status == 407 || status == 401; /* tinyproxy: 401 for a wrong one */
     t->unreached = status >= 502 && status <= 504;
     if (t->login_refused)
         snprintf(t->error, sizeof t->error, "the proxy %s %s", shown,

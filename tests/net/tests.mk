@@ -1,0 +1,13 @@
+# Tests of the net room: programs that drive it, and pytest with the peers.
+TESTS_NET_LIBS = libnet.a libwire.a libcore.a libbase.a $(LLHTTP_LIBS) $(YAJL_LIBS) $(YAML_LIBS) $(EV_LIBS) \
+	$(CARES_LIBS) $(OPENSSL_LIBS)
+
+check_PROGRAMS += tests/net/probe-client
+tests_net_probe_client_SOURCES = tests/net/probe-client.c
+tests_net_probe_client_CPPFLAGS = $(AM_CPPFLAGS) $(CARES_CFLAGS)
+# The name server is the test's.
+tests_net_probe_client_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ares_init_options
+tests_net_probe_client_LDADD = $(TESTS_NET_LIBS)
+EXTRA_DIST += \
+	tests/net/peers.py \
+	tests/net/test_http_client.py
