@@ -1,1 +1,2 @@
-# tests/lint
+# tests/lint: a script; tests/run-suites starts it.
+EXTRA_DIST += tests/lint/lint tests/lint/rooms.txt
