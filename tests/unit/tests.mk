@@ -12,6 +12,7 @@ check_PROGRAMS += \
 	tests/unit/test-breaker \
 	tests/unit/test-buf \
 	tests/unit/test-bytes \
+	tests/unit/test-configfile \
 	tests/unit/test-err \
 	tests/unit/test-event \
 	tests/unit/test-file \
@@ -33,6 +34,8 @@ tests_unit_test_buf_SOURCES = tests/unit/test-buf.c
 tests_unit_test_buf_LDADD = $(UNIT_BASE)
 tests_unit_test_bytes_SOURCES = tests/unit/test-bytes.c
 tests_unit_test_bytes_LDADD = $(UNIT_BASE)
+tests_unit_test_configfile_SOURCES = tests/unit/test-configfile.c
+tests_unit_test_configfile_LDADD = libdaemon.a libwire.a $(UNIT_CORE)
 tests_unit_test_err_SOURCES = tests/unit/test-err.c
 tests_unit_test_err_LDADD = $(UNIT_BASE)
 tests_unit_test_event_SOURCES = tests/unit/test-event.c

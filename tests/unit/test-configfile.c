@@ -1,0 +1,299 @@
+/* The config file with its secrets, on real files: where they come from, what is refused, and that none of it shows. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "core/options.h"
+#include "daemon/configfile.h"
+#include "unit.h"
+
+#define TOKEN_A "123456:AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define TOKEN_A2 "123456:BBbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define TOKEN_B "777:CCcccccccccccccccccccccccccccccccccccc"
+
+static char dir[256];
+
+static char *put(const char *name, const char *content, mode_t mode)
+{
+    char *path = xasprintf("%s/%s", dir, name);
+
+    unlink(path); /* it may be one that cannot be written */
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(content, f);
+    fclose(f);
+    assert_int_equal(chmod(path, mode), 0);
+    return path;
+}
+
+static int make_dir(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    (void)state;
+    snprintf(dir, sizeof(dir), "%s/tgspool-test-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    static const char *const names[] = {"c.yaml", "a", "b", "proxy", "secret", "cred"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char *path = xasprintf("%s/%s", dir, names[i]);
+        unlink(path);
+        free(path);
+    }
+    log_forget_secrets();
+    return rmdir(dir);
+}
+
+/* Loads a config whose every "@" stands for the directory. */
+static struct setup *load(const char *text, struct err *e)
+{
+    struct buf b = BUF_EMPTY;
+
+    for (const char *p = text; *p; p++) {
+        if (*p == '@')
+            buf_add_str(&b, dir);
+        else
+            buf_add_char(&b, *p);
+    }
+    char *path = put("c.yaml", buf_str(&b), 0644);
+    *e = ERR_NONE;
+    struct setup *s = setup_load(path, e);
+    free(path);
+    buf_free(&b);
+    return s;
+}
+
+static void refused(const char *text, const char *place, const char *says)
+{
+    struct err e;
+    struct setup *s = load(text, &e);
+    char *at = xasprintf("%s/c.yaml:%s", dir, place);
+
+    if (s)
+        fail_msg("accepted: %s", text);
+    assert_int_equal(e.exit_code, EX_CONFIG);
+    if (strncmp(e.text, at, strlen(at)) != 0 || !strstr(e.text, says))
+        fail_msg("%s\nbut wanted %s ... %s", e.text, at, says);
+    free(at);
+}
+
+#define FILE_A "bots:\n  one:\n    token_file: @/a\n    deliver: pull\n"
+
+static void test_token_file(void **state)
+{
+    struct err e;
+    char *token;
+    int64_t id;
+
+    (void)state;
+    refused(FILE_A, "3:17: bots.one.token_file: ", "No such file");
+    free(put("a", TOKEN_A "\n", 0644));
+    refused(FILE_A, "3:17:", "chmod 600");
+    free(put("a", "", 0600));
+    refused(FILE_A, "3:17:", "empty");
+    free(put("a", "hello\n", 0600));
+    refused(FILE_A, "3:17:", "not a bot token; accepted:");
+    free(put("a", TOKEN_A "\n", 0600));
+    struct setup *s = load(FILE_A, &e);
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].token, TOKEN_A);
+    assert_int_equal(s->secrets[0].bot_id, 123456);
+    assert_null(s->secrets[0].proxy_url);
+    /* a new token in the same file is seen when it is read again */
+    free(put("a", TOKEN_A2 "\r\n", 0600));
+    assert_int_equal(secrets_read_token(s->config, &s->config->bots[0], &token, &id, &e), 0);
+    assert_string_equal(token, TOKEN_A2);
+    free(token);
+    setup_free(s);
+}
+
+static void test_token_form(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t id; /* 0: not a token */
+    } rows[] = {
+        {TOKEN_A, 123456},
+        {"1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 1},
+        {"1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"0:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"-1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {":aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"12a:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"99999999999999999999:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0},
+        {"1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n2", 0},
+        {"1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/../getMe", 0},
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t id = 0;
+        check_row(i, secrets_parse_token(slice_str(rows[i].text), &id) == (rows[i].id != 0));
+        check_row(i, !rows[i].id || id == rows[i].id);
+    }
+}
+
+#define FROM_ENV "bots:\n  one:\n    token_env: TGSPOOL_TEST_TOKEN\n    deliver: pull\n"
+
+static void test_token_env(void **state)
+{
+    struct err e;
+
+    (void)state;
+    unsetenv("TGSPOOL_TEST_TOKEN");
+    refused(FROM_ENV, "3:16: bots.one.token_env: ", "not set");
+    setenv("TGSPOOL_TEST_TOKEN", TOKEN_B, 1);
+    struct setup *s = load(FROM_ENV, &e);
+    assert_non_null(s);
+    assert_int_equal(s->secrets[0].bot_id, 777);
+    setup_free(s);
+    assert_null(getenv("TGSPOOL_TEST_TOKEN")); /* no child inherits it ... */
+    s = load(FROM_ENV, &e);                    /* ... and a reload still has it */
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].token, TOKEN_B);
+    setup_free(s);
+}
+
+#define FROM_CREDENTIAL "bots:\n  one:\n    token_credential: cred\n    deliver: pull\n"
+
+static void test_token_credential(void **state)
+{
+    struct err e;
+
+    (void)state;
+    unsetenv("CREDENTIALS_DIRECTORY");
+    refused(FROM_CREDENTIAL, "3:23:", "LoadCredential=");
+    setenv("CREDENTIALS_DIRECTORY", dir, 1);
+    refused(FROM_CREDENTIAL, "3:23:", "No such file");
+    free(put("cred", " \n", 0440));
+    refused(FROM_CREDENTIAL, "3:23:", "empty");
+    free(put("cred", TOKEN_A "\n", 0440));
+    struct setup *s = load(FROM_CREDENTIAL, &e);
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].token, TOKEN_A);
+    assert_null(getenv("CREDENTIALS_DIRECTORY"));
+    setup_free(s);
+}
+
+static void test_same_bot_twice(void **state)
+{
+    struct err e;
+    static const char two[] = "bots:\n  one: {token_file: @/a, deliver: pull}\n"
+                              "  two: {token_file: @/b, deliver: pull}\n";
+
+    (void)state;
+    free(put("a", TOKEN_A, 0600));
+    free(put("b", TOKEN_A2, 0600));
+    refused(two, "3:3:", "bots.one (line 2) and bots.two (line 3) are the same bot, id 123456");
+    free(put("b", TOKEN_B, 0600));
+    struct setup *s = load(two, &e);
+    assert_non_null(s);
+    setup_free(s);
+}
+
+#define WITH_PROXY FILE_A "    proxy_file: @/proxy\n"
+
+static void test_proxy(void **state)
+{
+    struct err e;
+
+    (void)state;
+    free(put("a", TOKEN_A, 0600));
+    free(put("proxy", "ftp://secretword@h\n", 0600));
+    refused(WITH_PROXY, "5:17: bots.one.proxy_file: ", "");
+    free(put("proxy", "https://u:secretword@h\n", 0600));
+    struct setup *s = load(WITH_PROXY, &e);
+    assert_null(s);
+    assert_non_null(strstr(e.text, "accepted: http://, socks5:// or socks5h://"));
+    assert_null(strstr(e.text, "secretword"));
+    free(put("proxy", "socks5h://user:secret%77ord@h:1080\n", 0600));
+    s = load(WITH_PROXY, &e);
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].proxy_url, "socks5h://user:secret%77ord@h:1080");
+    setup_free(s);
+}
+
+static void test_url_secret(void **state)
+{
+    struct err e;
+    static const char text[] =
+        "bots:\n  one:\n    token_file: @/a\n    deliver: http\n    url: http://localhost/\n"
+        "    url_secret_file: @/secret\n";
+
+    (void)state;
+    free(put("a", TOKEN_A, 0600));
+    free(put("secret", "not allowed: blanks\n", 0600));
+    refused(text, "6:22: bots.one.url_secret_file: ", "1 to 256 of");
+    free(put("secret", "Abc-_9\n", 0600));
+    struct setup *s = load(text, &e);
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].url_secret, "Abc-_9");
+    setup_free(s);
+}
+
+/* Whatever was read is known to the log. */
+static void test_log_knows(void **state)
+{
+    static const char *const lines[] = {"x " TOKEN_A " y", "half AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                        "proxy secretword and secret%77ord", "header Abc-_9"};
+    struct buf b = BUF_EMPTY;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        buf_clear(&b);
+        buf_add_str(&b, lines[i]);
+        log_redact(&b);
+        check_row(i,
+                  !strstr(b.p, "AAaa") && !strstr(b.p, "ord ") && !strstr(b.p, "%77") && !strstr(b.p, "Abc"));
+    }
+    buf_free(&b);
+}
+
+static void test_file(void **state)
+{
+    struct err e = ERR_NONE;
+    struct buf big = BUF_EMPTY;
+
+    (void)state;
+    assert_null(configfile_read(dir, &e));
+    assert_int_equal(e.exit_code, EX_CONFIG);
+    assert_non_null(strstr(e.text, "is a directory"));
+    assert_null(configfile_read("/nonexistent/x.yaml", &e));
+    assert_int_equal(e.exit_code, EX_CONFIG);
+    assert_non_null(strstr(e.text, "tgspool init"));
+    assert_null(configfile_read("/dev/null", &e));
+    assert_non_null(strstr(e.text, "not a regular file"));
+    while (big.n <= CONFIG_FILE_MAX)
+        buf_add_str(&big, "# a long, long comment\n");
+    char *path = put("c.yaml", buf_str(&big), 0644);
+    assert_null(configfile_read(path, &e));
+    assert_non_null(strstr(e.text, "larger than"));
+    free(path);
+    path = put("c.yaml",
+               "\x7f"
+               "ELF\x02\x01\x01",
+               0755);
+    assert_null(configfile_read(path, &e));
+    assert_non_null(strstr(e.text, "c.yaml:1:1: this is not a text file"));
+    free(path);
+    buf_free(&big);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_token_file),     cmocka_unit_test(test_token_form),
+        cmocka_unit_test(test_token_env),      cmocka_unit_test(test_token_credential),
+        cmocka_unit_test(test_same_bot_twice), cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_url_secret),     cmocka_unit_test(test_log_knows),
+        cmocka_unit_test(test_file),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
