@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	tests/unit/test-log \
 	tests/unit/test-options \
 	tests/unit/test-outcome \
+	tests/unit/test-socks5 \
 	tests/unit/test-text \
 	tests/unit/test-update
 endif
@@ -54,6 +55,8 @@ tests_unit_test_options_SOURCES = tests/unit/test-options.c
 tests_unit_test_options_LDADD = $(UNIT_CORE)
 tests_unit_test_outcome_SOURCES = tests/unit/test-outcome.c
 tests_unit_test_outcome_LDADD = $(UNIT_CORE)
+tests_unit_test_socks5_SOURCES = tests/unit/test-socks5.c
+tests_unit_test_socks5_LDADD = $(UNIT_WIRE)
 tests_unit_test_text_SOURCES = tests/unit/test-text.c
 tests_unit_test_text_LDADD = $(UNIT_BASE)
 tests_unit_test_update_SOURCES = tests/unit/test-update.c
