@@ -74,6 +74,14 @@ static void add_error(const struct http_answer *a, struct buf *out)
     }
 }
 
+/* What any failure may name. */
+static int64_t retry_after(const struct http_answer *a)
+{
+    if (a->fail != HTTP_OK || a->retry_after_s < 0)
+        return -1;
+    return a->retry_after_s < RETRY_AFTER_MAX_MS / 1000 ? SECONDS(a->retry_after_s) : RETRY_AFTER_MAX_MS;
+}
+
 static void on_answer(void *arg, struct http_answer *a)
 {
     struct http *h = arg;
@@ -81,13 +89,12 @@ static void on_answer(void *arg, struct http_answer *a)
     int64_t after_ms = -1;
     struct buf error = BUF_EMPTY;
 
-    if (a->fail == HTTP_OK && a->retry_after_s >= 0)
-        after_ms =
-            a->retry_after_s < RETRY_AFTER_MAX_MS / 1000 ? SECONDS(a->retry_after_s) : RETRY_AFTER_MAX_MS;
-    if (kind == OUTCOME_DONE)
+    if (kind == OUTCOME_DONE) {
         slot_look_for_calls(h->slot, buf_slice(&a->body));
-    else
+    } else {
+        after_ms = retry_after(a);
         add_error(a, &error);
+    }
     slot_end(h->slot, kind, after_ms, buf_slice(&error));
     buf_free(&error);
 }

@@ -44,8 +44,7 @@ static const struct deliverer *const deliverers[] = {
     [DELIVER_PULL] = NULL,
 };
 
-/* ---- configuration
- * --------------------------------------------------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------------------------------------ */
 
 static char *copy_or_null(const char *s)
 {
@@ -112,8 +111,7 @@ static bool same_config(const struct deliver_config *a, const struct deliver_con
            same_text(a->secret, b->secret) && !strcmp(a->bot, b->bot);
 }
 
-/* ---- slots
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------------------------------------- */
 
 static struct slot *slot_new(struct slots *pool, struct deliver_config *config, struct err *e)
 {
@@ -254,8 +252,7 @@ void slot_look_for_calls(struct slot *s, struct slice answer)
         slot_note_calls(s);
 }
 
-/* ---- claims
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- claims ------------------------------------------------------------------------------------------- */
 
 static struct slot *free_slot(struct slots *pool)
 {
@@ -321,8 +318,7 @@ int64_t slots_next_deadline(const struct slots *pool)
     return pool->ended_some ? loop_now(pool->loop) : TIME_NEVER;
 }
 
-/* ---- the pool's life
- * ------------------------------------------------------------------------------------------- */
+/* ---- the pool's life ---------------------------------------------------------------------------------- */
 
 /* Whether slots of this configuration can be made. */
 static int try_config(struct slots *pool, struct deliver_config *config, struct err *e)

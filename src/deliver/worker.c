@@ -40,8 +40,7 @@ struct worker {
     const char *cancelled_why; /* NULL: nothing to add */
 };
 
-/* ---- the end of a try
- * ------------------------------------------------------------------------------------------ */
+/* ---- the end of a try --------------------------------------------------------------------------------- */
 
 static void end_try(struct worker *w, enum outcome_kind kind, int64_t after_ms, struct slice error)
 {
@@ -81,8 +80,7 @@ static void on_lease_over(void *arg)
         end_try(w, OUTCOME_UNAVAILABLE, -1, slice_str("the worker before this one does not end"));
 }
 
-/* ---- what the child says
- * --------------------------------------------------------------------------------------- */
+/* ---- what the child says ------------------------------------------------------------------------------ */
 
 /* Once a child: what it writes is no answer to anything. Its text is not shown, for messages may be in it. */
 static void complain(struct worker *w, const char *what)
@@ -163,8 +161,7 @@ static void on_err(void *arg, struct slice bytes)
     errline_add(&w->err, bytes);
 }
 
-/* ---- its death
- * ------------------------------------------------------------------------------------------------- */
+/* ---- its death ---------------------------------------------------------------------------------------- */
 
 /* It died by itself with an event in hand. A line not read to its end was not had. */
 static enum outcome_kind outcome_of_death(const struct worker *w)
@@ -224,8 +221,7 @@ static void on_ended(void *arg)
 
 static const struct child_events events = {on_out, on_err, NULL, on_ended};
 
-/* ---- a try
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- a try -------------------------------------------------------------------------------------------- */
 
 static struct child *spawn(struct worker *w)
 {
@@ -291,8 +287,7 @@ static void start_worker(void *work)
     free(error);
 }
 
-/* ---- the slot's life
- * ------------------------------------------------------------------------------------------- */
+/* ---- the slot's life ---------------------------------------------------------------------------------- */
 
 static void *new_worker(struct slot *s, struct err *e)
 {
