@@ -78,8 +78,8 @@ static int tell_counts(const struct cli *cli, const struct json *v, const char *
                   strcmp(verb, "replay") == 0 ? "not ended yet, or replayed before" : "ended meanwhile");
     if (busy)
         cli_warn("the same command with --force ends their handlers", "%lld left: being processed", busy);
-    if (dry && changed)
-        cli_next(cli, "%s, the same without --dry-run", verb);
+    if (dry && changed && !cli->json)
+        cli_print("nothing was done; to do it, leave out --dry-run\n");
     return json_get(v, "state") && !slice_eq_str(json_string(json_get(v, "state")), "finished") ? EX_IOERR
                                                                                                 : EX_OK;
 }

@@ -165,7 +165,8 @@ static void check_store(struct check *c)
                                     .cache_bytes = c->config->cache_bytes,
                                     .sync = SYNC_ALWAYS,
                                     .read_only_ok = true};
-    struct spool *sp = spool_open(&o, clock_now(), &(e = ERR_NONE));
+    e = ERR_NONE;
+    struct spool *sp = spool_open(&o, clock_now(), &e);
     if (!sp) {
         tell(c, BAD, e.exit_code, "store",
              e.exit_code == EX_TEMPFAIL ? "tgspool status, or end that process" : "read the message above",

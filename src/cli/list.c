@@ -136,6 +136,19 @@ static int one_page(struct cli *cli, struct request *q, struct walk *w, struct e
     return 0;
 }
 
+/* The command for what may follow, by the same filters. */
+static void next_page(const struct cli *cli, const char *cursor)
+{
+    struct buf words = BUF_EMPTY;
+
+    for (unsigned i = 0; i < cli->n_given; i++)
+        if (strcmp(cli->given[i].name, "after") != 0)
+            buf_printf(&words, " --%s%s%s", cli->given[i].name, cli->given[i].value[0] ? " " : "",
+                       cli->given[i].value);
+    cli_next(cli, "list%s --after %s", buf_str(&words), cursor);
+    buf_free(&words);
+}
+
 static int run_list(struct cli *cli, int argc, char **argv)
 {
     struct walk w = {.left = LIMIT_DEFAULT};
@@ -165,7 +178,7 @@ static int run_list(struct cli *cli, int argc, char **argv)
     else if (w.n == 0)
         cli_print("no events\n");
     if (w.next)
-        cli_next(cli, "list --after %s (there may be more)", w.next);
+        next_page(cli, w.next);
     free(w.next);
     return cli_finish(EX_OK);
 }

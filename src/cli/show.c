@@ -240,6 +240,7 @@ static int run_show(struct cli *cli, int argc, char **argv)
         percent_encode(&path, slice_str(argv[i]));
         if (request_send(q, "GET", buf_str(&path), slice_make(NULL, 0), &a, &e) < 0) {
             rc = cli_fail(e.exit_code, "%s: %s", argv[i], e.text);
+            cli_next(cli, "list");
         } else {
             if (cli->json && cli_flag(cli, "payload"))
                 rc = show_json(&a);

@@ -25,7 +25,6 @@ struct page {
     bool payload;
     int64_t give_up;
     struct buf out;
-    struct json_out j;
 };
 
 static void drop_page(struct api_call *c)
@@ -33,7 +32,6 @@ static void drop_page(struct api_call *c)
     struct page *pg = c->state;
 
     list_del(&pg->work.link);
-    json_end(&pg->j);
     buf_free(&pg->out);
     free(pg);
 }
@@ -47,13 +45,14 @@ static bool page_full(const struct page *pg)
 static bool page_event(void *arg, struct spool_box *b, const struct event *ev, const struct event_state *st)
 {
     struct page *pg = arg;
+    struct json_out j;
 
     if (pg->n)
         buf_add_char(&pg->out, ',');
     buf_add_char(&pg->out, '\n');
-    json_start(&pg->j, &pg->out);
-    event_write(&pg->j, spool_box_bot(b), spool_box_bot_id(b), spool_box_which(b), ev, st, pg->payload);
-    json_end(&pg->j);
+    json_start(&j, &pg->out);
+    event_write(&j, spool_box_bot(b), spool_box_bot_id(b), spool_box_which(b), ev, st, pg->payload);
+    json_end(&j);
     pg->n++;
     return !page_full(pg);
 }
@@ -137,7 +136,7 @@ void api_event(struct api_call *c, const struct api_request *r, const struct par
     struct spool_box *b = spool_resolve(c->api->sp, &ref, &seq);
     if (!b || spool_get(b, seq, &ev, &st, &record) < 0) {
         if (spool_healthy(c->api->sp, NULL))
-            api_fail(c, 404, "unknown_event", "there is no such event; GET /v1/events lists them");
+            api_fail(c, 404, "unknown_event", "there is no such event");
         else
             api_fail_store(c);
     } else {
