@@ -135,41 +135,46 @@ static void add_option(struct buf *out, const char *indent, const char *name, co
     buf_add_char(out, '\n');
 }
 
-static int write_config(const struct plan *p, struct err *e)
+/* The config's text, checked by the parser before anything is written: a path may be too long for a socket. */
+static int make_config(const struct plan *p, struct buf *text, struct err *e)
 {
     char *argv[] = {p->handler, NULL};
-    struct buf text = BUF_EMPTY, command = BUF_EMPTY;
+    struct buf command = BUF_EMPTY;
 
     command_join(&command, argv);
-    buf_add_str(&text, "# The configuration of tgspool; tgspool.yaml(5) and `tgspool config --options` tell\n"
-                       "# every option. After a change: tgspool check -c FILE, then SIGHUP or a restart.\n"
-                       "spool:\n");
-    add_option(&text, "  ", "dir", p->spool);
-    buf_add_str(&text, "listen:\n");
-    add_option(&text, "  ", "socket", p->socket);
-    buf_add_str(&text, "  socket_mode: \"0600\"\nbots:\n");
-    buf_printf(&text, "  %s:\n", p->name);
-    add_option(&text, "    ", "token_file", p->token_file);
-    buf_add_str(&text, "    deliver: exec\n");
-    add_option(&text, "    ", "command", buf_str(&command));
-    struct config *c =
-        config_parse(p->config, buf_slice(&text), e); /* such as a path too long for a socket */
-    config_free(c);
-    int rc = c ? file_create(p->config, buf_slice(&text), 0600, e) : -1;
+    buf_add_str(text, "# The configuration of tgspool; tgspool.yaml(5) and `tgspool config --options` tell\n"
+                      "# every option. After a change: tgspool check -c FILE, then SIGHUP or a restart.\n"
+                      "spool:\n");
+    add_option(text, "  ", "dir", p->spool);
+    buf_add_str(text, "listen:\n");
+    add_option(text, "  ", "socket", p->socket);
+    buf_add_str(text, "  socket_mode: \"0600\"\nbots:\n");
+    buf_printf(text, "  %s:\n", p->name);
+    add_option(text, "    ", "token_file", p->token_file);
+    buf_add_str(text, "    deliver: exec\n");
+    add_option(text, "    ", "command", buf_str(&command));
     buf_free(&command);
-    buf_free(&text);
-    return rc;
+    struct config *c = config_parse(p->config, buf_slice(text), e);
+    config_free(c);
+    return c ? 0 : -1;
 }
 
 /* The config comes last: where it is, everything it names is. */
 static int write_all(struct plan *p, struct err *e)
 {
-    if (write_token(p, e) < 0 || file_make_dir(p->spool, 0700, e) < 0)
-        return -1;
-    if (access(p->handler, F_OK) < 0 &&
-        file_create(p->handler, slice_make(handler_text, sizeof(handler_text) - 1), 0700, e) < 0)
-        return -1;
-    return write_config(p, e);
+    struct buf config = BUF_EMPTY;
+    int rc = make_config(p, &config, e);
+
+    if (rc == 0)
+        rc = write_token(p, e);
+    if (rc == 0)
+        rc = file_make_dir(p->spool, 0700, e);
+    if (rc == 0 && access(p->handler, F_OK) < 0)
+        rc = file_create(p->handler, slice_make(handler_text, sizeof(handler_text) - 1), 0700, e);
+    if (rc == 0)
+        rc = file_create(p->config, buf_slice(&config), 0600, e);
+    buf_free(&config);
+    return rc;
 }
 
 /* ---- what is told ----------------------------------------------------------------------------------- */

@@ -225,7 +225,7 @@ void option_add_accepts(struct buf *out, const struct option *o)
         buf_add_str(out, "a name made of letters, digits and . _ -");
         break;
     case OPTION_URL:
-        buf_add_str(out, "a URL: http://HOST[:PORT][/PATH] or https://...");
+        buf_add_str(out, "a URL of http or https, http://HOST[:PORT][/PATH]");
         break;
     case OPTION_WORD:
         add_words(out, o->words, ~0u);

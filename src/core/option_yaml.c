@@ -285,6 +285,8 @@ static bool is_plain_safe(const char *text)
     static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+=@%-: ";
     size_t n = strlen(text);
 
+    if (text[0] == '0' && text[1] >= '0' && text[1] <= '9') /* to other readers of YAML an octal number */
+        return false;
     return n > 0 && strspn(text, safe) == n && !strchr("-:%@= ", text[0]) && !strchr(": ", text[n - 1]) &&
            !strstr(text, ": ");
 }
