@@ -4,6 +4,7 @@ EXTRA_DIST += \
 	tests/e2e/harness.py \
 	tests/e2e/test_botapi.py \
 	tests/e2e/test_commands.py \
+	tests/e2e/test_config.py \
 	tests/e2e/test_crash.py \
 	tests/e2e/test_daemon.py \
 	tests/e2e/test_deliver.py \
