@@ -207,12 +207,10 @@ static void on_stream(void *arg, struct stream *s, enum stream_event ev)
             close_connection(c);
         return;
     }
+    note_sent(c); /* with any event: an answer may be told before STREAM_DRAINED */
     switch (ev) {
     case STREAM_DATA:
         on_data(c);
-        break;
-    case STREAM_DRAINED:
-        note_sent(c);
         break;
     case STREAM_EOF:
         on_end_of_file(c);
@@ -221,6 +219,7 @@ static void on_stream(void *arg, struct stream *s, enum stream_event ev)
         on_broken(c, stream_errno(s) ? stream_errno(s) : EPROTO, stream_error(s));
         break;
     case STREAM_READY:
+    case STREAM_DRAINED:
         break;
     }
 }
