@@ -1,6 +1,3 @@
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "base/failpoint.h"
 
 #ifdef ENABLE_FAILPOINTS
