@@ -9,36 +9,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/options.h"
+#include "proc/env.h"
 #include "wire/url.h"
 
 #define TOKEN_SECRET_MIN 30
 #define HEADER_SECRET_MAX 256
 #define SECRET_FILE_MAX 4096
 #define TOKEN_FORM "accepted: digits, a colon, and 30 or more of A-Z a-z 0-9 _ -, as @BotFather gives it"
-
-/* ---- the environment -------------------------------------------------------------------------------- */
-
-struct taken {
-    struct taken *next;
-    char *name, *value;
-};
-
-const char *secrets_env(const char *name)
-{
-    static struct taken *taken; /* for the life of the process, as the environment itself */
-
-    for (struct taken *t = taken; t; t = t->next)
-        if (strcmp(t->name, name) == 0)
-            return t->value;
-    const char *value = getenv(name);
-    if (!value)
-        return NULL;
-    struct taken *t = xcalloc(1, sizeof(*t));
-    *t = (struct taken){taken, xstrdup(name), xstrdup(value)};
-    taken = t;
-    unsetenv(name);
-    return t->value;
-}
 
 /* ---- forms ------------------------------------------------------------------------------------------ */
 
@@ -76,7 +53,7 @@ static void hide_token(const char *token)
  */
 static int read_credential(const char *name, struct buf *out, struct err *e)
 {
-    const char *dir = secrets_env("CREDENTIALS_DIRECTORY");
+    const char *dir = getenv("CREDENTIALS_DIRECTORY"); /* hidden from children by proc/env */
 
     if (!dir)
         return err_set(e, EX_CONFIG,
@@ -91,10 +68,12 @@ static int read_credential(const char *name, struct buf *out, struct err *e)
     return rc;
 }
 
+/* Hidden from all handlers from now on, also from those of other bots. */
 static int read_env(const char *name, struct buf *out, struct err *e)
 {
-    const char *value = secrets_env(name);
+    const char *value = getenv(name);
 
+    proc_env_hide(name);
     if (!value || !*value)
         return err_set(e, EX_CONFIG, "the environment variable is %s", value ? "empty" : "not set");
     buf_add_str(out, value);

@@ -29,8 +29,4 @@ int secrets_read_token(const struct config *c, const struct bot_config *bot, cha
 /* Whether text is a token: digits, ':', and 30 or more of A-Za-z0-9_-. Gives the bot id if so. */
 bool secrets_parse_token(struct slice text, int64_t *bot_id);
 
-/* The value of an environment variable that children must not inherit: taken out of the environment at the
- * first call and remembered from then on. NULL if it was never there. */
-const char *secrets_env(const char *name);
-
 #endif
