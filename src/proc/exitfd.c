@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/failpoint.h"
-
 #define FALLBACK_MAX 256 /* children at once; more cannot be started */
 
 /* Write ends, 0 where a place is free (no pipe of ours is descriptor 0). Read by the handler. */
@@ -25,17 +23,6 @@ static void on_sigchld(int signo)
         if (waiting[i] && write(waiting[i], "", 1) < 0)
             continue; /* full: it will wake up anyway */
     errno = saved;
-}
-
-static int pidfd(pid_t pid)
-{
-    int simulated = FAILPOINT("proc.pidfd");
-
-    if (simulated) {
-        errno = simulated;
-        return -1;
-    }
-    return (int)syscall(SYS_pidfd_open, pid, 0); /* always close-on-exec */
 }
 
 static int open_fallback(struct exitfd *x)
@@ -66,7 +53,7 @@ static int open_fallback(struct exitfd *x)
 int exitfd_open(struct exitfd *x, pid_t pid)
 {
     x->wake = -1;
-    x->fd = pidfd(pid);
+    x->fd = (int)syscall(SYS_pidfd_open, pid, 0); /* always close-on-exec */
     return x->fd >= 0 ? 0 : open_fallback(x);
 }
 

@@ -34,6 +34,8 @@ static int read_request(int fd, struct buf *b)
         if (n <= 0)
             return -1;
         buf_added(b, (size_t)n);
+        if (b->p[0] == 0x16) /* a TLS handshake */
+            return -1;
         const char *end = strstr(buf_str(b), "\r\n\r\n"), *length = strcasestr(buf_str(b), "content-length:");
         if (end && (!length || b->n >= (size_t)(end + 4 - b->p) + (size_t)atol(length + 15)))
             return 0;
