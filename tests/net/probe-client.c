@@ -7,6 +7,7 @@
  * BYTES, header NAME:VALUE, idle MS (between two requests), cancel MS (after the start of the first), secret
  * 1, in-callback 1 (the next request is started inside the callback), free-in-callback 1, log 1. */
 #include <ares.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct probe {
     struct http_request request;
     struct http_header header;
     int64_t idle_ms, cancel_ms, started;
+    size_t memory; /* bytes allocated when the request was started; 0 where ASan counts instead */
     bool in_callback, free_in_callback;
     char **next; /* METHOD PATH ... */
     struct timer pause, cancel;
@@ -70,6 +72,7 @@ static void print(struct probe *p, const struct http_answer *a)
     json_kv_bool(&j, "reused", a->reused);
     json_kv_int(&j, "waited_ms", a->waited_ms);
     json_kv_int(&j, "took_ms", clock_now() - p->started);
+    json_kv_uint(&j, "memory", p->memory);
     json_kv_int(&j, "retry_after_s", a->retry_after_s);
     json_kv_cstr(&j, "content_type", a->content_type);
     json_object_end(&j);
@@ -107,6 +110,7 @@ static void send_next(void *arg)
     p->request.path = p->next[1];
     p->next += 2;
     p->started = clock_now();
+    p->memory = mallinfo2().uordblks + mallinfo2().hblkhd;
     http_client_request(p->client, &p->request, on_answer, p);
 }
 

@@ -155,6 +155,16 @@ def test_large_bodies_both_ways(serve):
     assert s.requests[0].endswith(b"\r\n\r\n" + b"x" * 5_000_000)
 
 
+def test_buffers_are_given_back(serve, certs):
+    for tls, kind in ((None, "http"), (certs.server("good"), "https")):
+        s = serve(always(answer(b"y" * 3_000_000)), tls=tls)
+        answers = ask("ca", certs.ca, "max-body", 4_000_000, "body-size", 3_000_000, "idle", 50,
+                      url(s, scheme=kind), *["POST", "/"] * 3)
+        assert [(a["fail"], a["reused"]) for a in answers] == [("ok", False), ("ok", True), ("ok", True)]
+        for a in answers[1:]:
+            assert a["memory"] < answers[0]["memory"] + 150_000
+
+
 @pytest.mark.parametrize("data", [answer(b"y" * 2000),
                                   b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + b"y" * 2000,
                                   answer(b"y" * 2000, length=False)])
