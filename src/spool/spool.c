@@ -2,6 +2,7 @@
 #include "spool/spool.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -129,7 +130,7 @@ bool spool_healthy(const struct spool *sp, char why[256])
     if (!sp->broken)
         return store_healthy(sp->store, why);
     if (why)
-        strncpy(why, sp->broken_why.text, 255)[255] = '\0';
+        snprintf(why, 256, "%.255s", sp->broken_why.text);
     return false;
 }
 
