@@ -138,6 +138,15 @@ static int fork_child(struct proc *p, const struct launch *l)
     return p->pid > 0 ? 0 : -1;
 }
 
+/* Who starts us may have told the kernel to collect children by itself; then their status would be lost. */
+static void keep_zombies(void)
+{
+    struct sigaction sa;
+
+    if (!sigaction(SIGCHLD, NULL, &sa) && (sa.sa_handler == SIG_IGN || (sa.sa_flags & SA_NOCLDWAIT)))
+        signal(SIGCHLD, SIG_DFL);
+}
+
 int proc_start(struct proc *p, char *const *argv, char *const *env)
 {
     enum { IN, OUT, ERR, REPORT, PIPES };
@@ -147,6 +156,7 @@ int proc_start(struct proc *p, char *const *argv, char *const *env)
     *p = (struct proc){.pid = -1, .in = -1, .out = -1, .err = -1, .exit = {-1, -1}, .report = -1};
     if (!path)
         return -1;
+    keep_zombies();
     while (opened < PIPES && !open_pipe(pipes[opened]))
         opened++;
     if (opened == PIPES && !set_nonblocking(pipes[IN][1]) && !set_nonblocking(pipes[OUT][0]) &&

@@ -183,6 +183,26 @@ static void no_descriptor_leaks(void **state)
     close(leak);
 }
 
+static int count_descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void none_is_left_with_us(void **state)
+{
+    int before = count_descriptors();
+
+    (void)state;
+    outcome_of("exit 0", 20000);
+    outcome_of("exit 1", 20000);
+    outcome_of("sleep 100", 100);
+    assert_int_equal(count_descriptors(), before);
+}
+
 static void signals_are_as_a_program_expects(void **state)
 {
     char out[2048];
@@ -484,6 +504,7 @@ int main(void)
         cmocka_unit_test(environment_without_secrets),
         cmocka_unit_test(token_env_of_the_bot_is_hidden),
         cmocka_unit_test(no_descriptor_leaks),
+        cmocka_unit_test(none_is_left_with_us),
         cmocka_unit_test(signals_are_as_a_program_expects),
         cmocka_unit_test(large_updates),
         cmocka_unit_test(floods_are_dropped),

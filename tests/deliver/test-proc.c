@@ -81,6 +81,18 @@ static void status_is_told(void **state)
     proc_close(&p);
 }
 
+static void an_ignored_sigchld_does_not_lose_it(void **state)
+{
+    struct proc p;
+
+    (void)state;
+    signal(SIGCHLD, SIG_IGN);
+    start(&p, "exit 7");
+    wait_for_exit(&p);
+    assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 7);
+    proc_close(&p);
+}
+
 /* Two at once: the wake-up of one is not taken for the other's. */
 static void several_children(void **state)
 {
@@ -282,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_is_told),
+        cmocka_unit_test(an_ignored_sigchld_does_not_lose_it),
         cmocka_unit_test(several_children),
         cmocka_unit_test(failed_exec_is_told),
         cmocka_unit_test(unread_bytes_are_known_after_death),
