@@ -232,7 +232,8 @@ void timer_set(struct timer *t, int64_t deadline)
         l->cap_heap = l->cap_heap ? 2 * l->cap_heap : 64;
         l->heap = xrealloc(l->heap, l->cap_heap * sizeof(struct timer *));
     }
-    t->deadline = deadline;
+    /* Not before now: else one that keeps setting itself to the past would keep others from their turn. */
+    t->deadline = deadline > l->now ? deadline : l->now;
     t->number = ++l->timers_set;
     settle(l, l->n_heap++, t);
 }

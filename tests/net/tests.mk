@@ -11,3 +11,12 @@ tests_net_probe_client_LDADD = $(TESTS_NET_LIBS)
 EXTRA_DIST += \
 	tests/net/peers.py \
 	tests/net/test_http_client.py
+
+# The loop, and the HTTP server against rude clients.
+if HAVE_CMOCKA
+check_PROGRAMS += tests/net/test-http-server tests/net/test-loop
+tests_net_test_http_server_SOURCES = tests/net/test-http-server.c tests/unit/unit.h
+tests_net_test_http_server_LDADD = $(TESTS_NET_LIBS) -lcmocka
+tests_net_test_loop_SOURCES = tests/net/test-loop.c tests/unit/unit.h
+tests_net_test_loop_LDADD = $(TESTS_NET_LIBS) -lcmocka
+endif
