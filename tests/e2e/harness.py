@@ -266,17 +266,25 @@ class Spool:
 
     # ---- asking it
 
-    def api(self, method, path, body=None, query=None, timeout=60):
-        """A request over the control socket. Returns status and answer."""
+    def api_bytes(self, method, path, body=None, timeout=60):
+        """A request over the control socket; returns the answer's bytes."""
+        return self.ask(method, path, body, timeout)[1]
+
+    def ask(self, method, path, body, timeout):
         c = UnixConnection(self.socket, timeout)
         try:
-            if query:
-                path += "?" + urllib.parse.urlencode(query)
             c.request(method, path, body if body is None or isinstance(body, (str, bytes)) else json.dumps(body))
             r = c.getresponse()
-            return r.status, json.loads(r.read() or b"null")
+            return r.status, r.read()
         finally:
             c.close()
+
+    def api(self, method, path, body=None, query=None, timeout=60):
+        """The same with a query; returns status and answer."""
+        if query:
+            path += "?" + urllib.parse.urlencode(query)
+        status, answer = self.ask(method, path, body, timeout)
+        return status, json.loads(answer or b"null")
 
     def cli(self, *args, code=0, input=None, text=True, env=None):
         """Runs a command; returns its standard output (with code=None the whole result)."""
