@@ -4,6 +4,7 @@ libdeliver_a_CPPFLAGS = $(AM_CPPFLAGS)
 libdeliver_a_SOURCES = \
 	src/deliver/answer.c src/deliver/answer.h \
 	src/deliver/child.c src/deliver/child.h \
+	src/deliver/config.c src/deliver/config.h \
 	src/deliver/errline.c src/deliver/errline.h \
 	src/deliver/exec.c \
 	src/deliver/http.c \

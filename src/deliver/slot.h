@@ -8,25 +8,14 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "core/config.h"
 #include "core/envelope.h"
 #include "core/outcome.h"
+#include "deliver/config.h"
 #include "spool/spool.h"
 
 struct loop;
 struct slots;
 struct slot;
-
-/* What of a bot's configuration deliverers go by, copied; shared by the slots that were made under it,
- * because work that runs goes on as it was begun when the configuration is reloaded. */
-struct deliver_config {
-    unsigned refs;
-    char bot[BOT_NAME_MAX + 1];
-    enum deliver_mode mode;
-    char **command; /* NULL-terminated; exec and worker */
-    char *url;      /* http */
-    char *secret;   /* NULL: none */
-};
 
 struct deliverer {
     const char *name;

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "deliver/config.h"
 #include "deliver/slot.h"
 #include "net/loop.h"
 #include "proc/env.h"
@@ -44,73 +45,6 @@ static const struct deliverer *const deliverers[] = {
     [DELIVER_PULL] = NULL,
 };
 
-/* ---- configuration ------------------------------------------------------------------------------------ */
-
-static char *copy_or_null(const char *s)
-{
-    return s ? xstrdup(s) : NULL;
-}
-
-static char **copy_argv(char *const *argv)
-{
-    size_t n = 0;
-
-    while (argv && argv[n])
-        n++;
-    char **copy = xcalloc(n + 1, sizeof(*copy));
-    for (size_t i = 0; i < n; i++)
-        copy[i] = xstrdup(argv[i]);
-    return copy;
-}
-
-static struct deliver_config *config_new(const struct bot_config *bot, const char *secret)
-{
-    struct deliver_config *c = xcalloc(1, sizeof(*c));
-
-    c->refs = 1;
-    strcpy(c->bot, bot->name);
-    c->mode = bot->deliver;
-    c->command = copy_argv(bot->command);
-    c->url = copy_or_null(bot->url);
-    c->secret = copy_or_null(secret);
-    return c;
-}
-
-static struct deliver_config *config_ref(struct deliver_config *c)
-{
-    c->refs++;
-    return c;
-}
-
-static void config_unref(struct deliver_config *c)
-{
-    if (--c->refs)
-        return;
-    for (char **arg = c->command; *arg; arg++)
-        free(*arg);
-    free(c->command);
-    free(c->url);
-    if (c->secret)
-        explicit_bzero(c->secret, strlen(c->secret));
-    free(c->secret);
-    free(c);
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
-static bool same_config(const struct deliver_config *a, const struct deliver_config *b)
-{
-    size_t i = 0;
-
-    while (a->command[i] && same_text(a->command[i], b->command[i]))
-        i++;
-    return a->mode == b->mode && !a->command[i] && !b->command[i] && same_text(a->url, b->url) &&
-           same_text(a->secret, b->secret) && !strcmp(a->bot, b->bot);
-}
-
 /* ---- slots -------------------------------------------------------------------------------------------- */
 
 static struct slot *slot_new(struct slots *pool, struct deliver_config *config, struct err *e)
@@ -118,13 +52,13 @@ static struct slot *slot_new(struct slots *pool, struct deliver_config *config, 
     struct slot *s = xcalloc(1, sizeof(*s));
 
     s->pool = pool;
-    s->config = config_ref(config);
+    s->config = deliver_config_ref(config);
     s->ops = deliverers[config->mode];
     list_init(&s->link);
     s->work = s->ops->new (s, e);
     if (s->work)
         return s;
-    config_unref(s->config);
+    deliver_config_unref(s->config);
     free(s);
     return NULL;
 }
@@ -135,7 +69,7 @@ static void slot_free(struct slot *s)
     s->ops->free(s->work);
     if (s->claim)
         claim_free(s->claim);
-    config_unref(s->config);
+    deliver_config_unref(s->config);
     free(s);
 }
 
@@ -360,7 +294,7 @@ struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_
     pool->box = box;
     list_init(&pool->all);
     timer_init(&pool->closed, l, on_closed, pool);
-    pool->config = config_new(bot, url_secret);
+    pool->config = deliver_config_new(bot, url_secret);
     take_numbers(pool, bot);
     if (!try_config(pool, pool->config, e))
         return pool;
@@ -370,18 +304,18 @@ struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_
 
 int slots_reconfigure(struct slots *pool, const struct bot_config *bot, const char *url_secret, struct err *e)
 {
-    struct deliver_config *config = config_new(bot, url_secret);
+    struct deliver_config *config = deliver_config_new(bot, url_secret);
 
     if (try_config(pool, config, e)) {
-        config_unref(config);
+        deliver_config_unref(config);
         return -1;
     }
     take_numbers(pool, bot);
-    if (same_config(pool->config, config)) {
-        config_unref(config);
+    if (deliver_config_same(pool->config, config)) {
+        deliver_config_unref(config);
         return 0;
     }
-    config_unref(pool->config);
+    deliver_config_unref(pool->config);
     pool->config = config;
     list_each(&pool->all, it) retire(list_item(it, struct slot, link));
     pool->ended_some = true;
@@ -436,6 +370,6 @@ void slots_free(struct slots *pool)
         spool_forget(spool_of(pool->box), pool);
     timer_stop(&pool->closed);
     list_each(&pool->all, it) slot_free(list_item(it, struct slot, link));
-    config_unref(pool->config);
+    deliver_config_unref(pool->config);
     free(pool);
 }

@@ -1,0 +1,23 @@
+/* What of a bot's configuration deliverers go by, copied; shared by the slots that were made under it, because work
+ * that runs goes on as it was begun when the configuration is reloaded. */
+#ifndef DELIVER_CONFIG_H
+#define DELIVER_CONFIG_H
+
+#include "core/config.h"
+
+struct deliver_config {
+    unsigned refs;
+    char bot[BOT_NAME_MAX + 1];
+    enum deliver_mode mode;
+    char **command; /* NULL-terminated; exec and worker */
+    char *url;      /* http */
+    char *secret;   /* NULL: none */
+};
+
+/* With one reference, which is the caller's. */
+struct deliver_config *deliver_config_new(const struct bot_config *bot, const char *secret);
+struct deliver_config *deliver_config_ref(struct deliver_config *c);
+void deliver_config_unref(struct deliver_config *c); /* the last one wipes the secret and frees */
+bool deliver_config_same(const struct deliver_config *a, const struct deliver_config *b);
+
+#endif
