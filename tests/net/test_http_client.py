@@ -564,7 +564,7 @@ def test_tls_of_a_server_without(serve, certs):
     assert a["fail"] == "tls"
     (a,) = ask("ca", certs.ca, url(serve(lambda conn: conn.send(OK)), scheme="https"), "GET", "/")
     assert a["fail"] == "tls" and "does not speak TLS" in a["error"]
-    (a,) = ask("ca", certs.ca, url(serve(lambda conn: conn.reset()), scheme="https"), "GET", "/")
+    (a,) = ask("ca", certs.ca, url(serve(lambda conn: conn.sock.recv(1) and conn.reset()), scheme="https"), "GET", "/")
     assert a["fail"] == "tls"
     (a,) = ask("ca", certs.ca, "connect", 300, url(serve(lambda conn: time.sleep(2)), scheme="https"), "GET", "/")
     assert a["fail"] == "tls" and "300ms" in a["error"]
