@@ -14,9 +14,11 @@ EXTRA_DIST += \
 
 # The loop, and the HTTP server against rude clients.
 if HAVE_CMOCKA
-check_PROGRAMS += tests/net/test-http-server tests/net/test-loop
+check_PROGRAMS += tests/net/test-http-server tests/net/test-loop tests/net/test-stream
 tests_net_test_http_server_SOURCES = tests/net/test-http-server.c tests/unit/unit.h
 tests_net_test_http_server_LDADD = $(TESTS_NET_LIBS) -lcmocka
 tests_net_test_loop_SOURCES = tests/net/test-loop.c tests/unit/unit.h
 tests_net_test_loop_LDADD = $(TESTS_NET_LIBS) -lcmocka
+tests_net_test_stream_SOURCES = tests/net/test-stream.c tests/unit/unit.h
+tests_net_test_stream_LDADD = $(TESTS_NET_LIBS) -lcmocka
 endif
