@@ -30,12 +30,16 @@ static void find_id(const char *line, char id[128])
     snprintf(id, 128, "%.*s", p ? (int)strcspn(p + 6, "\"") : 0, p ? p + 6 : "");
 }
 
-static void say(const char *format, const char *id)
+/* A line in which each @ stands for the id. */
+static void say(const char *line, const char *id)
 {
-    char line[1024];
-
-    snprintf(line, sizeof(line), format, id);
-    puts(line);
+    for (; *line; line++) {
+        if (*line == '@')
+            fputs(id, stdout);
+        else
+            putchar(*line);
+    }
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -47,8 +51,8 @@ static void flood(long bytes)
     fflush(stdout);
 }
 
-#define OK "{\"id\":\"%1$s\",\"ok\":true}"
-#define FAILED(more) "{\"id\":\"%1$s\",\"ok\":false" more "}"
+#define OK "{\"id\":\"@\",\"ok\":true}"
+#define FAILED(more) "{\"id\":\"@\",\"ok\":false" more "}"
 
 static void answer(const char *id, const char *what)
 {
@@ -62,13 +66,13 @@ static void answer(const char *id, const char *what)
         {"fail-odd", FAILED(",\"error\":5,\"retry_after\":\"soon\",\"dead\":\"yes\"")},
         {"dead", FAILED(",\"error\":\"never\",\"dead\":true")},
         {"calls",
-         "{\"id\":\"%s\",\"ok\":true,\"calls\":[{\"method\":\"sendMessage\"}],\"later\":{\"a\":[1]}}"},
+         "{\"id\":\"@\",\"ok\":true,\"calls\":[{\"method\":\"sendMessage\"}],\"later\":{\"a\":[1]}}"},
         {"crlf", OK "\r"},
         {"twice", OK "\n" OK},
         {"unknown", "{\"id\":\"shop/999\",\"ok\":true}\n" FAILED("")},
-        {"garbage", "hello\n\n{\"id\":\n[1,2]\n{}\n{\"id\":\"%1$s\"}\n{\"id\":\"%1$s\",\"ok\":1}\n{\"id\":5,"
+        {"garbage", "hello\n\n{\"id\":\n[1,2]\n{}\n{\"id\":\"@\"}\n{\"id\":\"@\",\"ok\":1}\n{\"id\":5,"
                     "\"ok\":true}\n"
-                    "{\"id\":\"%1$s\",\"extend\":\"often\"}\n{\"id\":\"%1$s\",\"ok\":false}"},
+                    "{\"id\":\"@\",\"extend\":\"often\"}\n{\"id\":\"@\",\"ok\":false}"},
     };
 
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
@@ -105,11 +109,11 @@ static void answer(const char *id, const char *what)
         puts(line);
         fflush(stdout);
     } else if (!strcmp(what, "extend")) {
-        say("{\"id\":\"%s\",\"extend\":\"3s\"}", id);
+        say("{\"id\":\"@\",\"extend\":\"3s\"}", id);
         nap(900);
         say(OK, id);
     } else if (!strcmp(what, "extend-number")) {
-        say("{\"id\":\"%s\",\"extend\":1}", id);
+        say("{\"id\":\"@\",\"extend\":1}", id);
         pause();
     }
 }

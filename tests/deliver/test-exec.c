@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -305,21 +306,19 @@ static void lease_over_obedient(void **state)
 
 static char pid_file[64];
 
-static const char *with_pid_file(const char *format)
+/* Scripts write the pid to watch to $PID_FILE. */
+static int set_pid_file(void **state)
 {
-    static char script[512];
-
+    (void)state;
     snprintf(pid_file, sizeof(pid_file), "/tmp/test-exec-%d.pid", (int)getpid());
-    snprintf(script, sizeof(script), format, pid_file);
-    return script;
+    return setenv("PID_FILE", pid_file, 1);
 }
 
 /* The child obeys SIGTERM, its own child does not: the event is held until both are gone. */
 static void lease_over_stubborn_grandchild(void **state)
 {
-    const char *script =
-        with_pid_file("(trap '' TERM; echo $(exec sh -c 'echo $PPID') >%s; sleep 100; sleep 100) & "
-                      "trap 'exit 0' TERM; wait");
+    const char *script = "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >$PID_FILE; sleep 100; sleep 100) & "
+                         "trap 'exit 0' TERM; wait";
     int64_t from = clock_now();
     struct fake_outcome o = outcome_of(script, 300);
 
@@ -332,7 +331,7 @@ static void lease_over_stubborn_grandchild(void **state)
 /* A failed handler that leaves something running: it is ended before the event is given back. */
 static void leftovers_of_a_failure_are_ended(void **state)
 {
-    const char *script = with_pid_file("sleep 100 & echo $! >%s; exit 1");
+    const char *script = "sleep 100 & echo $! >$PID_FILE; exit 1";
     struct fake_outcome o = outcome_of(script, 20000);
 
     (void)state;
@@ -344,7 +343,7 @@ static void leftovers_of_a_failure_are_ended(void **state)
 /* What a successful handler leaves running is its own business. */
 static void leftovers_of_a_success_live(void **state)
 {
-    const char *script = with_pid_file("sleep 100 & echo $! >%s; exit 0");
+    const char *script = "sleep 100 & echo $! >$PID_FILE; exit 0";
     struct fake_outcome o = outcome_of(script, 20000);
     pid_t pid = read_pid(pid_file);
 
@@ -357,7 +356,7 @@ static void leftovers_of_a_success_live(void **state)
 /* Our own death, however it comes, kills the child. */
 static void death_of_the_daemon(void **state)
 {
-    const char *script = with_pid_file("echo $$ >%s; exec sleep 100");
+    const char *script = "echo $$ >$PID_FILE; exec sleep 100";
     pid_t daemon = fork();
 
     (void)state;
@@ -367,9 +366,9 @@ static void death_of_the_daemon(void **state)
     }
     int64_t give_up = clock_now() + 10000;
     struct timespec nap = {0, 10000000};
-    while (access(pid_file, F_OK) && clock_now() < give_up)
+    struct stat st;
+    while ((stat(pid_file, &st) || !st.st_size) && clock_now() < give_up)
         nanosleep(&nap, NULL);
-    nanosleep(&nap, NULL);
     pid_t pid = read_pid(pid_file);
     assert_true(lives(pid));
     kill(daemon, SIGKILL);
@@ -521,5 +520,5 @@ int main(void)
     };
 
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests_name("exec", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exec", tests, set_pid_file, NULL);
 }

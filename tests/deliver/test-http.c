@@ -162,11 +162,15 @@ static int stop_server(void **state)
 
 /* ---- the tests ---------------------------------------------------------------------------------------- */
 
-static void open_rig(struct rig *r, const char *url, const char *secret)
+/* after: what follows the server's port, or a whole URL. */
+static void open_rig(struct rig *r, const char *after, const char *secret)
 {
     static char text[256];
 
-    snprintf(text, sizeof(text), url, (int)port);
+    if (strstr(after, "://"))
+        snprintf(text, sizeof(text), "%s", after);
+    else
+        snprintf(text, sizeof(text), "http://127.0.0.1:%d%s", (int)port, after);
     rig_init(r, DELIVER_HTTP);
     r->bot.command = NULL;
     r->bot.url = text;
@@ -207,9 +211,7 @@ static void every_row_of_the_table(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct rig r;
-        char url[128];
-        snprintf(url, sizeof(url), "http://127.0.0.1:%%d%s", rows[i].path);
-        open_rig(&r, url, NULL);
+        open_rig(&r, rows[i].path, NULL);
         r.box.lease_ms = 1500;
         fake_add(&r.box, UPDATE);
         rig_run(&r, 1);
@@ -226,10 +228,11 @@ static void every_row_of_the_table(void **state)
 static void no_handler_there(void **state)
 {
     /* a port that nobody listens on: bound, then let go */
-    static const char *const urls[] = {"http://127.0.0.1:1/", "http://nobody.invalid/hook",
-                                       "https://127.0.0.1:%d/"};
+    char tls[64];
+    const char *const urls[] = {"http://127.0.0.1:1/", "http://nobody.invalid/hook", tls};
 
     (void)state;
+    snprintf(tls, sizeof(tls), "https://127.0.0.1:%d/", (int)port);
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct rig r;
         open_rig(&r, urls[i], NULL);
@@ -246,7 +249,7 @@ static void the_request(void **state)
     struct rig r;
 
     (void)state;
-    open_rig(&r, "http://127.0.0.1:%d/check?a=b", "s3cret");
+    open_rig(&r, "/check?a=b", "s3cret");
     r.box.kind = "odd\r\nEvil: 1\xc3\xa4";
     fake_add(&r.box, UPDATE);
     rig_run(&r, 1);
@@ -260,7 +263,7 @@ static void events_one_after_another(void **state)
     struct rig r;
 
     (void)state;
-    open_rig(&r, "http://127.0.0.1:%d/status/200", NULL);
+    open_rig(&r, "/status/200", NULL);
     for (int i = 0; i < 20; i++)
         fake_add(&r.box, UPDATE);
     rig_run(&r, 20);
@@ -279,7 +282,7 @@ static void shutdown_and_discard(void **state)
     struct rig r;
 
     (void)state;
-    open_rig(&r, "http://127.0.0.1:%d/hang", NULL);
+    open_rig(&r, "/hang", NULL);
     uint64_t first = fake_add(&r.box, UPDATE);
     rig_run_for(&r, 50);
     assert_true(slots_kill_event(r.slots, first));
@@ -298,7 +301,7 @@ static void a_bad_url_is_refused(void **state)
     struct err e = ERR_NONE;
 
     (void)state;
-    open_rig(&r, "http://127.0.0.1:%d/status/200", NULL);
+    open_rig(&r, "/status/200", NULL);
     r.bot.url = (char *)(uintptr_t) "gopher://example.org/";
     assert_int_equal(slots_reconfigure(r.slots, &r.bot, NULL, &e), -1);
     assert_true(e.text[0]);
