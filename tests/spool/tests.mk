@@ -1,1 +1,34 @@
-# tests/spool
+# Spool tests: a real store in a directory of its own, a clock that the test moves, a scripted deliverer.
+SPOOL_LIBS = libspool.a libstore.a libwire.a libcore.a libbase.a $(YAJL_LIBS) $(ROCKSDB_LIBS) $(OPENSSL_LIBS) \
+	$(ZLIB_LIBS) -lcmocka
+SPOOL_WORLD = tests/spool/world.c tests/spool/world.h
+SPOOL_MODEL = tests/spool/model.c tests/spool/model.h $(SPOOL_WORLD)
+
+if HAVE_CMOCKA
+check_PROGRAMS += \
+	tests/spool/test-backlog \
+	tests/spool/test-failures \
+	tests/spool/test-model \
+	tests/spool/test-outcomes \
+	tests/spool/test-people \
+	tests/spool/test-restart \
+	tests/spool/test-ticks \
+	tests/spool/test-verify
+endif
+
+tests_spool_test_backlog_SOURCES = tests/spool/test-backlog.c $(SPOOL_WORLD)
+tests_spool_test_backlog_LDADD = $(SPOOL_LIBS)
+tests_spool_test_failures_SOURCES = tests/spool/test-failures.c $(SPOOL_WORLD)
+tests_spool_test_failures_LDADD = $(SPOOL_LIBS)
+tests_spool_test_model_SOURCES = tests/spool/test-model.c $(SPOOL_MODEL)
+tests_spool_test_model_LDADD = $(SPOOL_LIBS)
+tests_spool_test_outcomes_SOURCES = tests/spool/test-outcomes.c $(SPOOL_WORLD)
+tests_spool_test_outcomes_LDADD = $(SPOOL_LIBS)
+tests_spool_test_people_SOURCES = tests/spool/test-people.c $(SPOOL_WORLD)
+tests_spool_test_people_LDADD = $(SPOOL_LIBS)
+tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
+tests_spool_test_restart_LDADD = $(SPOOL_LIBS)
+tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)
+tests_spool_test_ticks_LDADD = $(SPOOL_LIBS)
+tests_spool_test_verify_SOURCES = tests/spool/test-verify.c $(SPOOL_WORLD)
+tests_spool_test_verify_LDADD = $(SPOOL_LIBS)

@@ -1,0 +1,387 @@
+/* The model of the spool; see model.h. */
+#include "model.h"
+
+void model_init(struct model *m, struct world *w)
+{
+    memset(m, 0, sizeof(*m));
+    m->w = w;
+    m->opened_at = w->now;
+}
+
+struct model_event *model_find(struct model *m, uint64_t seq)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->events[i].seq == seq)
+            return &m->events[i];
+    return NULL;
+}
+
+static bool unfinished(const struct model_event *e)
+{
+    return e->state == STATE_PENDING || e->state == STATE_PROCESSING;
+}
+
+/* Nothing unfinished stands before it in its lane, nor in an earlier epoch. */
+static bool is_head(const struct model *m, const struct model_event *e)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        const struct model_event *o = &m->events[i];
+        if (!unfinished(o) || o == e)
+            continue;
+        if (o->epoch < e->epoch)
+            return false;
+        if (o->epoch == e->epoch && o->seq < e->seq && lane_eq(o->lane, e->lane))
+            return false;
+    }
+    return true;
+}
+
+static bool claimable(const struct model *m, const struct model_event *e)
+{
+    return e->state == STATE_PENDING && !e->waiting && is_head(m, e);
+}
+
+static unsigned count(const struct model *m, enum state s)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        n += m->events[i].state == s;
+    return n;
+}
+
+static struct model_event *add(struct model *m, uint64_t seq)
+{
+    assert_true(m->n < MODEL_EVENTS);
+    assert_true(seq > m->last_seq); /* seqs only grow */
+    m->last_seq = seq;
+    struct model_event *e = &m->events[m->n++];
+    memset(e, 0, sizeof(*e));
+    e->seq = seq;
+    e->epoch = m->epoch;
+    return e;
+}
+
+void model_begin(struct model *m)
+{
+    world_begin(m->w);
+    m->n_expected = 0;
+    m->n_held_before = m->w->n_held;
+}
+
+void model_accept(struct model *m, int64_t update_id, int64_t chat, int text)
+{
+    char number[16];
+    uint64_t seq = 0;
+    bool known = false;
+    struct update_place place = {.has_chat = true, .has_user = true, .chat = chat, .user = chat + 1000};
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_event *e = &m->events[i];
+        known |= e->update_id == update_id && e->chat == chat && e->text == text;
+    }
+    snprintf(number, sizeof(number), "%d", text);
+    char *json = world_message(update_id, chat, number);
+    enum accepted rc = world_accept_json(m->w, json, &seq);
+    free(json);
+    assert_int_equal(rc, known ? ACCEPTED_DUPLICATE : ACCEPTED_NEW);
+    if (known) {
+        m->duplicates++;
+        return;
+    }
+    struct model_event *e = add(m, seq);
+    e->update_id = update_id;
+    e->chat = chat;
+    e->text = text;
+    e->lane = lane_of(m->w->policy.order, &place, seq);
+}
+
+/* Puts the decision of the table into the model. */
+static void decided(struct model_event *e, const struct decision *d, int64_t now)
+{
+    e->state = d->state;
+    e->reason = d->reason;
+    e->attempts += d->add_attempts;
+    e->interrupted += d->add_interrupted;
+    e->due = d->state == STATE_PENDING && d->due > now ? d->due : 0;
+    e->waiting = e->due > 0;
+}
+
+static struct decision decide(struct model *m, const struct model_event *e, enum outcome_kind kind,
+                              int64_t after_ms, const struct event_state *st, const struct breaker *b)
+{
+    struct outcome o = {.kind = kind, .after_ms = after_ms};
+    struct decision d;
+
+    outcome_decide(&o, st, e->lane, &m->w->policy.outcome, b, 0, m->w->now, &d);
+    return d;
+}
+
+void model_complete(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms)
+{
+    struct world *w = m->w;
+    struct model_event *e = model_find(m, c->ev.seq);
+    struct event_state st = world_state(w, c->ev.seq);
+    struct breaker b = world_status(w).breaker;
+    bool ours = e->state == STATE_PROCESSING && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
+
+    enum completed rc = world_complete(w, c, kind, after_ms);
+    m->n_held_before = w->n_held;
+    assert_int_equal(rc, ours ? COMPLETED : COMPLETE_LOST);
+    if (!ours)
+        return;
+    struct decision d = decide(m, e, kind, after_ms, &st, &b);
+    decided(e, &d, w->now);
+}
+
+void model_extend(struct model *m, struct claim *c, int64_t by_ms)
+{
+    struct model_event *e = model_find(m, c->ev.seq);
+    struct event_state st = world_state(m->w, c->ev.seq);
+    bool ours = e->state == STATE_PROCESSING && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
+    int64_t deadline = 0;
+
+    enum completed rc = spool_extend(m->w->box, c->ev.seq, c->token, by_ms, &deadline);
+    assert_int_equal(rc, ours ? COMPLETED : COMPLETE_LOST);
+    if (!ours)
+        return;
+    assert_int_equal(deadline, m->w->now + by_ms);
+    e->deadline = deadline;
+}
+
+void model_replay(struct model *m, uint64_t seq)
+{
+    struct model_event *e = model_find(m, seq);
+    uint64_t copy = 0;
+    enum acted rc = spool_replay(m->w->box, seq, "test", &copy);
+
+    if (!e || unfinished(e)) {
+        assert_int_equal(rc, e ? ACT_NOT_ENDED : ACT_UNKNOWN);
+        return;
+    }
+    assert_int_equal(rc, ACTED);
+    struct update_place place;
+    struct event ev;
+    struct event_state st;
+    struct buf record = BUF_EMPTY;
+    assert_int_equal(spool_get(m->w->box, seq, &ev, &st, &record), 0);
+    place = ev.place;
+    buf_free(&record);
+    struct model_event *new = add(m, copy);
+    e = model_find(m, seq);
+    new->update_id = e->update_id;
+    new->chat = e->chat;
+    new->text = e->text;
+    new->replay_of = seq;
+    new->lane = lane_of(m->w->policy.order, &place, copy);
+    e->replayed_as = copy;
+}
+
+void model_discard(struct model *m, uint64_t seq, bool force)
+{
+    struct model_event *e = model_find(m, seq);
+    enum acted want = !e                                       ? ACT_UNKNOWN
+                      : !unfinished(e)                         ? ACT_ENDED
+                      : e->state == STATE_PROCESSING && !force ? ACT_BUSY
+                                                               : ACTED;
+
+    assert_int_equal(spool_discard(m->w->box, seq, force, "test"), want);
+    if (want == ACTED) {
+        e->state = STATE_DEAD;
+        e->reason = REASON_DISCARDED;
+        e->due = 0;
+        e->waiting = false;
+    }
+}
+
+void model_pause(struct model *m, bool paused)
+{
+    spool_pause(m->w->box, false, paused);
+    m->paused = paused;
+}
+
+/* Reaps in the model what the spool must have reaped, and sees that it did. If the breaker opened by one of them, those
+ * after it cost nothing. */
+void model_work(struct model *m)
+{
+    struct world *w = m->w;
+    static struct event_state before[MODEL_EVENTS];
+    struct breaker b = world_status(w).breaker;
+
+    for (size_t i = 0; i < m->n; i++)
+        before[i] = world_state(w, m->events[i].seq);
+    spool_work(w->sp);
+    int64_t lease = w->policy.lease_ms, grace = m->opened_at + (lease < 30000 ? lease : 30000);
+    bool opened = !b.open && world_status(w).breaker.open;
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_event *e = &m->events[i];
+        if (e->due <= w->now)
+            e->waiting = false;
+        if (e->state != STATE_PROCESSING || e->push || e->deadline > w->now || w->now < grace)
+            continue;
+        struct breaker then = b;
+        if (opened && world_state(w, e->seq).attempts == e->attempts)
+            then.open = true;
+        struct decision d = decide(m, e, OUTCOME_LEASE_EXPIRED, -1, &before[i], &then);
+        decided(e, &d, w->now);
+    }
+}
+
+void model_claim(struct model *m, unsigned max, bool push)
+{
+    struct world *w = m->w;
+    struct breaker b = world_status(w).breaker;
+    unsigned processing = count(m, STATE_PROCESSING), ready = 0;
+    unsigned free = processing < w->policy.concurrency ? w->policy.concurrency - processing : 0;
+    unsigned allowed = m->paused ? 0 : breaker_allows(&b, free < max ? free : max, w->now);
+    uint64_t want[MODEL_EVENTS];
+
+    for (size_t i = 0; i < m->n; i++)
+        if (claimable(m, &m->events[i]))
+            want[ready++] = m->events[i].seq;
+    unsigned n = world_claim(w, max, push);
+    assert_int_equal(n, ready < allowed ? ready : allowed);
+    unsigned found = 0;
+    for (size_t i = 0; i < m->n && n; i++) {
+        struct model_event *e = &m->events[i];
+        if (e->state != STATE_PENDING || world_state(w, e->seq).state != STATE_PROCESSING)
+            continue;
+        if (b.open)
+            assert_true(claimable(m, e)); /* any: probes rotate */
+        else
+            assert_int_equal(e->seq, want[found]); /* oldest first */
+        m->expected[m->n_expected++] = e->seq;
+        found++;
+    }
+    assert_int_equal(found, n);
+    for (unsigned i = 0; i < n; i++) {
+        struct model_event *e = model_find(m, m->expected[m->n_expected - n + i]);
+        e->state = STATE_PROCESSING;
+        e->push = push;
+        e->deadline = w->now + w->policy.lease_ms;
+    }
+}
+
+static void check_claim(struct model *m, const struct claim *c)
+{
+    struct model_event *e = model_find(m, c->ev.seq);
+    char number[16];
+
+    assert_non_null(e);
+    snprintf(number, sizeof(number), "%d", e->text);
+    char *json = world_message(e->update_id, e->chat, number);
+    assert_true(slice_eq_str(c->ev.payload, json));
+    free(json);
+    assert_true(lane_eq(c->ev.lane, e->lane));
+    assert_true(c->box == m->w->box);
+    if (e->state == STATE_PROCESSING) {
+        assert_int_equal(c->attempt, e->attempts + 1);
+        assert_int_equal(c->deadline, e->deadline);
+    }
+}
+
+void model_commit(struct model *m)
+{
+    struct world *w = m->w;
+
+    world_commit(w);
+    assert_int_equal(w->n_held - m->n_held_before, m->n_expected);
+    for (size_t i = 0; i < m->n_expected; i++) {
+        assert_int_equal(w->held[m->n_held_before + i]->ev.seq, m->expected[i]);
+        check_claim(m, w->held[m->n_held_before + i]);
+    }
+    m->n_expected = 0;
+    model_compare(m);
+}
+
+void model_compare(struct model *m)
+{
+    struct world *w = m->w;
+    struct spool_box_status s = world_status(w);
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_event *e = &m->events[i];
+        struct event_state st = world_state(w, e->seq);
+        if (st.state != e->state || st.reason != e->reason || st.attempts != e->attempts ||
+            st.interrupted != e->interrupted || st.replayed_as != e->replayed_as)
+            fail_msg("event %llu: spool %s %s %u+%u as %llu, model %s %s %u+%u as %llu",
+                     (unsigned long long)e->seq, state_name(st.state), reason_name(st.reason), st.attempts,
+                     st.interrupted, (unsigned long long)st.replayed_as, state_name(e->state),
+                     reason_name(e->reason), e->attempts, e->interrupted, (unsigned long long)e->replayed_as);
+        if (e->state == STATE_PROCESSING)
+            assert_int_equal(st.push, e->push);
+        if (e->state == STATE_PROCESSING && !e->push)
+            assert_int_equal(st.deadline, e->deadline);
+        if (e->state == STATE_PENDING && e->due > w->now)
+            assert_int_equal(st.next_retry_at, e->due);
+    }
+    assert_int_equal(s.counts.pending, count(m, STATE_PENDING));
+    assert_int_equal(s.counts.processing, count(m, STATE_PROCESSING));
+    assert_int_equal(s.counts.done, m->done_before + count(m, STATE_DONE));
+    assert_int_equal(s.counts.dead, m->dead_before + count(m, STATE_DEAD));
+    assert_int_equal(s.counts.duplicates, m->duplicates);
+    assert_int_equal(s.paused_deliver, m->paused);
+    assert_int_equal(s.oldest_unfinished_at == 0, s.counts.pending + s.counts.processing == 0);
+}
+
+/* What a dead process of ours held is released; pull leases go on. */
+void model_reopen(struct model *m, int64_t gap_ms, enum order order)
+{
+    struct world *w = m->w;
+    static struct event_state before[MODEL_EVENTS];
+    struct breaker b = world_status(w).breaker;
+
+    for (size_t i = 0; i < m->n; i++)
+        before[i] = world_state(w, m->events[i].seq);
+    m->epoch += order != w->policy.order;
+    w->policy.order = order;
+    world_reopen(w, gap_ms);
+    m->opened_at = w->now;
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_event *e = &m->events[i];
+        if (e->state == STATE_PROCESSING && e->push) {
+            struct decision d = decide(m, e, OUTCOME_RELEASED, -1, &before[i], &b);
+            decided(e, &d, w->now);
+        }
+    }
+    m->n_held_before = 0;
+    model_begin(m);
+    model_work(m);
+    model_commit(m);
+    world_verify(w);
+}
+
+void model_drain(struct model *m)
+{
+    struct world *w = m->w;
+
+    for (int i = 0; i < 100000 && count(m, STATE_PENDING) + count(m, STATE_PROCESSING); i++) {
+        model_begin(m);
+        if (m->paused)
+            model_pause(m, false);
+        while (w->n_held)
+            model_complete(m, w->held[0], OUTCOME_DONE, -1);
+        model_work(m);
+        model_claim(m, 100, PUSH);
+        model_commit(m);
+        if (w->n_held)
+            continue;
+        int64_t next = spool_next_deadline(w->sp);
+        if (count(m, STATE_PENDING) + count(m, STATE_PROCESSING) == 0)
+            break;
+        if (next == TIME_NEVER)
+            fail_msg("events wait, but the spool has nothing to wait for");
+        if (next > w->now)
+            w->now = next;
+    }
+    assert_int_equal(count(m, STATE_PENDING) + count(m, STATE_PROCESSING), 0);
+    world_verify(w);
+}
+
+void model_fold(struct model *m)
+{
+    assert_int_equal(count(m, STATE_PENDING) + count(m, STATE_PROCESSING), 0);
+    m->done_before += count(m, STATE_DONE);
+    m->dead_before += count(m, STATE_DEAD);
+    m->n = 0;
+}
