@@ -75,15 +75,15 @@ static void reap(struct spool_box *b)
 {
     struct due_item items[WORK_PER_TICK];
     int64_t grace = b->policy.lease_ms < REAP_GRACE_MS ? b->policy.lease_ms : REAP_GRACE_MS;
-    int64_t now = b->sp->now;
+    int64_t now = b->sp->now, next;
 
     if (now < b->next_due[DUE_LEASE])
         return;
     if (now < b->sp->opened_at + grace) { /* consumers may come back after a restart */
-        b->next_due[DUE_LEASE] = b->sp->opened_at + grace;
+        if (rows_due(b, DUE_LEASE, b->due_from[DUE_LEASE], 0, now, 0, items, &next) == 0)
+            b->next_due[DUE_LEASE] = next > b->sp->opened_at + grace ? next : b->sp->opened_at + grace;
         return;
     }
-    int64_t next;
     int n = take_due(b, DUE_LEASE, b->due_from[DUE_LEASE], now, items, &next);
     if (n < 0)
         return;
