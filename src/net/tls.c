@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/list.h"
 #include "base/mem.h"
@@ -471,7 +472,7 @@ struct tls_config *tls_client_config(const char *ca_file, struct err *e)
 {
     struct stat st = {0};
 
-    if (ca_file && stat(ca_file, &st) != 0) {
+    if (ca_file && (access(ca_file, R_OK) != 0 || stat(ca_file, &st) != 0)) {
         err_set(e, EX_NOINPUT, "%s cannot be read (ca_file): %s", ca_file, strerror(errno));
         return NULL;
     }

@@ -599,7 +599,7 @@ def test_tls_reset_of_a_reused_connection(serve, certs):
 
 @pytest.fixture
 def proxies(tmp_path):
-    """proxies(name) starts tinyproxy or microsocks with a user and a password; returns the port."""
+    """proxies(name) starts tinyproxy or microsocks with a user and a password; returns the port. proxies.kill()."""
     running = []
 
     def start(name):
@@ -617,10 +617,14 @@ def proxies(tmp_path):
         wait_for_port(port, running[-1])
         return port
 
+    def kill():
+        for p in running:
+            p.kill()
+            p.wait()
+
+    start.kill = kill
     yield start
-    for p in running:
-        p.kill()
-        p.wait()
+    kill()
 
 
 REAL = [("tinyproxy", "http"), ("microsocks", "socks5"), ("microsocks", "socks5h")]
@@ -661,6 +665,22 @@ def test_a_real_proxy_and_a_dead_target(proxies, program, scheme):
     proxy = f"{scheme}://{PROXY_LOGIN}@127.0.0.1:{proxies(program)}"
     (a,) = ask("proxy", proxy, f"http://127.0.0.1:{free_port()}", "GET", "/")
     assert a["fail"] == "proxy" and not a["proxy_auth"] and "127.0.0.1" in a["error"]
+
+
+@pytest.mark.parametrize("program, scheme", REAL)
+def test_a_real_proxy_is_killed(serve, proxies, program, scheme):
+    port = proxies(program)
+
+    def script(conn):
+        conn.request()
+        conn.send(OK)
+        conn.request()
+        proxies.kill()
+
+    answers = ask("proxy", f"{scheme}://{PROXY_LOGIN}@127.0.0.1:{port}", url(serve(script)), *["GET", "/"] * 3)
+    # the second meets the kill on its reused connection, so it goes out again, to nobody
+    assert [a["fail"] for a in answers] == ["ok", "proxy", "proxy"]
+    assert all("proxy" in a["error"] for a in answers[1:])
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5", "socks5h"])
