@@ -44,7 +44,7 @@ static const char *const state_names[] = {"waiting", "asking", "storing",  "stor
                                           "storing", "held",   "stopping", "stopped"};
 
 /* Kinds of trouble beside the classes of botapi.h. */
-enum { TROUBLE_TOKEN_FILE = 100, TROUBLE_POISON };
+enum { TROUBLE_TOKEN_FILE = 100, TROUBLE_GARBLED };
 
 struct poll {
     struct spool *spool;
@@ -221,10 +221,13 @@ static bool wait_out(struct poll *p, int kind, const char *sentence, int64_t wai
     return wait_until(p, now + wait_ms);
 }
 
-/* The wait before the next try, growing with the failures in a row. */
-static int64_t growing_wait(const struct poll *p, int64_t first)
+/* The wait before the next try, growing with the failures of one kind in a row: who answers differently is
+ * another matter than before. */
+static int64_t growing_wait(const struct poll *p, int kind, int64_t first)
 {
-    return backoff_wait(first, RETRY_CAP, p->trouble.tries + 1, (uint32_t)random_below(UINT64_C(1) << 32));
+    uint32_t random = (uint32_t)random_below(UINT64_C(1) << 32);
+
+    return backoff_wait(first, RETRY_CAP, trouble_run(&p->trouble, kind), random);
 }
 
 /* Why nothing may be taken in now; NULL if it may. */
@@ -512,7 +515,8 @@ static bool take_error(struct poll *p, int64_t now)
 {
     struct botapi_reply *r = &p->reply;
     char sentence[640];
-    int64_t wait = growing_wait(p, RETRY_FIRST);
+    int kind = p->garbled ? TROUBLE_GARBLED : (int)r->class;
+    int64_t wait = growing_wait(p, kind, RETRY_FIRST);
 
     snprintf(sentence, sizeof(sentence), "%s", r->sentence);
     switch (r->class) {
@@ -528,12 +532,11 @@ static bool take_error(struct poll *p, int64_t now)
     case BOTAPI_CONFLICT:
         conflict_sentence(p, sentence, sizeof(sentence));
         botapi_drop_connection(p->api);
-        wait = growing_wait(p, CONFLICT_FIRST);
+        wait = growing_wait(p, kind, CONFLICT_FIRST);
         break;
     default:
         break;
     }
-    int kind = (int)r->class;
     drop_reply(p);
     return wait_out(p, kind, sentence, wait, now);
 }

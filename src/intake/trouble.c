@@ -15,6 +15,7 @@ void trouble_met(struct trouble *t, const char *bot, int kind, const char *sente
                  int64_t now)
 {
     char since[32], age[32], wait[32];
+    unsigned run = trouble_run(t, kind);
 
     if (!t->since) {
         *t = (struct trouble){.since = now, .kind = kind, .next_line_at = now};
@@ -23,6 +24,7 @@ void trouble_met(struct trouble *t, const char *bot, int kind, const char *sente
         t->next_line_at =
             t->told_at + SECONDS(10); /* at once, but two that alternate shall not fill the log */
     }
+    t->run = run;
     t->tries++;
     snprintf(t->text, sizeof(t->text), "%s", sentence);
     if (now < t->next_line_at)
@@ -36,6 +38,11 @@ void trouble_met(struct trouble *t, const char *bot, int kind, const char *sente
     else
         log_warn(bot, "intake fails since %s (%s, %u tries): %s; next try in %s", text_time(t->since, since),
                  text_age(now - t->since, age), t->tries, t->text, wait);
+}
+
+unsigned trouble_run(const struct trouble *t, int kind)
+{
+    return t->since && t->kind == kind ? t->run + 1 : 1;
 }
 
 void trouble_over(struct trouble *t, const char *bot, int64_t now)

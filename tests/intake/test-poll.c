@@ -561,6 +561,22 @@ static void test_limited(void **state)
     expect_wait(HOURS(24));
 }
 
+static void test_another_kind_starts_anew(void **state)
+{
+    (void)state;
+    tick();
+    for (int i = 0; i < 4; i++) {
+        reply_network(HTTP_RESET, true, 0);
+        expect_wait(1000 << i);
+    }
+    reply_error(BOTAPI_REJECTED);
+    expect_wait(1000);
+    reply_garbled("{\"ok\":true,\"result\":[{]}");
+    expect_wait(1000);
+    REPLY_IDS(1);
+    tick();
+}
+
 static void test_conflict(void **state)
 {
     (void)state;
@@ -821,6 +837,7 @@ int main(void)
         TEST(test_network_backoff),
         TEST(test_idle_end),
         TEST(test_limited),
+        TEST(test_another_kind_starts_anew),
         TEST(test_conflict),
         TEST(test_unauthorized),
         TEST(test_not_found),
