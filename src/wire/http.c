@@ -43,6 +43,7 @@ static int bad(struct http_parser *p, int status, const char *why)
         p->phase = PHASE_BAD;
         p->bad_status = status;
         p->why = why;
+        p->m.keep_alive = false;
     }
     return -1;
 }

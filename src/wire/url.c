@@ -32,12 +32,14 @@ int percent_decode(struct buf *out, struct slice s, bool plus)
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         if (c == '%') {
-            if (s.n - i < 3 || hex_decode(slice_make(s.p + i + 1, 2), &c, 1) < 0 || c == '\0')
+            if (s.n - i < 3 || hex_decode(slice_make(s.p + i + 1, 2), &c, 1) < 0)
                 return -1;
             i += 2;
         } else if (plus && c == '+') {
             c = ' ';
         }
+        if (c == '\0')
+            return -1;
         buf_add_char(out, c);
     }
     return 0;

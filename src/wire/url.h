@@ -33,7 +33,7 @@ void url_add_host(struct buf *out, const struct url *u);
 int url_split_host_port(const char *text, char **host, uint16_t *port);
 
 /* Appends s with %XX replaced; `plus`: '+' means a blank (query strings). Returns 0, or -1 if a '%' is not
- * followed by two hex digits, or stands for a zero byte. */
+ * followed by two hex digits, or a zero byte comes out. */
 int percent_decode(struct buf *out, struct slice s, bool plus);
 /* Appends s with everything but A-Za-z0-9-._~ written as %XX. */
 void percent_encode(struct buf *out, struct slice s);

@@ -16,6 +16,8 @@ check_PROGRAMS += \
 	tests/unit/test-err \
 	tests/unit/test-event \
 	tests/unit/test-file \
+	tests/unit/test-http \
+	tests/unit/test-json \
 	tests/unit/test-kinds \
 	tests/unit/test-lane \
 	tests/unit/test-list \
@@ -24,7 +26,8 @@ check_PROGRAMS += \
 	tests/unit/test-outcome \
 	tests/unit/test-socks5 \
 	tests/unit/test-text \
-	tests/unit/test-update
+	tests/unit/test-update \
+	tests/unit/test-url
 endif
 
 tests_unit_test_backoff_SOURCES = tests/unit/test-backoff.c
@@ -61,3 +64,9 @@ tests_unit_test_text_SOURCES = tests/unit/test-text.c
 tests_unit_test_text_LDADD = $(UNIT_BASE)
 tests_unit_test_update_SOURCES = tests/unit/test-update.c
 tests_unit_test_update_LDADD = $(UNIT_CORE)
+tests_unit_test_http_SOURCES = tests/unit/test-http.c
+tests_unit_test_http_LDADD = $(UNIT_WIRE)
+tests_unit_test_json_SOURCES = tests/unit/test-json.c
+tests_unit_test_json_LDADD = $(UNIT_WIRE)
+tests_unit_test_url_SOURCES = tests/unit/test-url.c
+tests_unit_test_url_LDADD = $(UNIT_WIRE)
