@@ -60,8 +60,12 @@ static void tell(struct check *c, enum verdict v, int exit_code, const char *wha
         json_object_end(&c->j);
     } else {
         cli_print("%-4s %s: %s\n", words[v], what, buf_str(&text));
-        if (v != GOOD && next)
-            cli_print("     next: %s\n", next);
+        if (v != GOOD && next) {
+            struct buf command = BUF_EMPTY;
+            cli_add_command(&command, next);
+            cli_print("     next: %s\n", buf_str(&command));
+            buf_free(&command);
+        }
     }
     buf_free(&raw);
     buf_free(&text);

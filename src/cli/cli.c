@@ -296,6 +296,7 @@ static int run(struct cli *cli, char **argv, struct words *w)
         return cli_fail(EX_USAGE, "too %s arguments; usage: tgspool %s %s",
                         n < c->min_arguments ? "few" : "many", c->name, c->arguments);
     cli->command = c;
+    cli_output_for(cli);
     return c->run(cli, n, w->plain + 1);
 }
 

@@ -73,10 +73,12 @@ int cli_fail_err(const struct err *e);
 /* A warning on standard error, and in a second line what to do about it: "  next: COMMAND". next may be NULL
  * only where the sentence itself ends with the command to run. */
 void cli_warn(const char *next, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Remembers a command to propose, printed as "next: tgspool ..." on standard error by people's output (not
- * with
- * --json). The words -c FILE and --socket PATH are put in if they were given. */
+/* "next: tgspool COMMAND" on standard error, for people (not with --json). */
 void cli_next(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Wherever a command is proposed that begins with "tgspool ", the given -c FILE and --socket PATH are put behind it. */
+void cli_output_for(const struct cli *cli); /* cli.c tells whose they are */
+void cli_add_command(struct buf *out, const char *command);
 
 /* A table for people: cells are UTF-8 text, made fit to show; the widest lines are cut to `width` columns by
  * shortening the columns marked with '<' in `align` (one character a column: 'l' left, 'r' right, '<' left

@@ -70,6 +70,38 @@ int cli_fail_err(const struct err *e)
     return cli_fail(e->exit_code ? e->exit_code : EX_SOFTWARE, "%s", e->text);
 }
 
+static const struct cli *the_cli; /* whose -c and --socket belong into every command that is proposed */
+
+void cli_output_for(const struct cli *cli)
+{
+    the_cli = cli;
+}
+
+void cli_add_command(struct buf *out, const char *command)
+{
+    static const char own[] = "tgspool ";
+
+    buf_add_str(out, command);
+    if (!the_cli || strncmp(command, own, sizeof(own) - 1) != 0)
+        return;
+    if (the_cli->config_given)
+        buf_printf(out, " -c %s", the_cli->config_path);
+    if (the_cli->socket_path)
+        buf_printf(out, " --socket %s", the_cli->socket_path);
+}
+
+static void print_next(const char *lead, const char *command)
+{
+    struct buf line = BUF_EMPTY;
+
+    buf_add_str(&line, lead);
+    cli_add_command(&line, command);
+    buf_add_char(&line, '\n');
+    fflush(stdout);
+    fwrite(line.p, 1, line.n, stderr);
+    buf_free(&line);
+}
+
 void cli_warn(const char *next, const char *fmt, ...)
 {
     va_list ap;
@@ -78,7 +110,7 @@ void cli_warn(const char *next, const char *fmt, ...)
     complain("warning: ", fmt, ap);
     va_end(ap);
     if (next)
-        fprintf(stderr, "  next: %s\n", next);
+        print_next("  next: ", next);
 }
 
 void cli_next(const struct cli *cli, const char *fmt, ...)
@@ -88,13 +120,11 @@ void cli_next(const struct cli *cli, const char *fmt, ...)
 
     if (cli->json)
         return;
+    buf_add_str(&line, "tgspool ");
     va_start(ap, fmt);
     buf_vprintf(&line, fmt, ap);
     va_end(ap);
-    fflush(stdout);
-    fprintf(stderr, "next: tgspool %s%s%s%s%s\n", buf_str(&line), cli->config_given ? " -c " : "",
-            cli->config_given ? cli->config_path : "", cli->socket_path ? " --socket " : "",
-            cli->socket_path ? cli->socket_path : "");
+    print_next("next: ", buf_str(&line));
     buf_free(&line);
 }
 

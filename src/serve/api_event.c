@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/outcome.h"
 
+#define DEPTH_MAX 50    /* wire/json.h reads 64, and the document around takes some */
 #define NEWLINES_MAX 32 /* more than that: base64 is shorter to read */
 
 void event_write_time(struct json_out *j, const char *key, int64_t ms)
@@ -24,8 +25,33 @@ void event_write_time(struct json_out *j, const char *key, int64_t ms)
     json_raw(j, slice_str(text));
 }
 
-/* Whether a payload can stand in a JSON document for everyone to read: valid UTF-8, no carriage return, few
- * line feeds, and JSON that our own reader takes when it stands some levels deep. */
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* How deep JSON that is known to be valid is nested. */
+static unsigned deepest(struct slice json)
+{
+    unsigned depth = 0, max = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < json.n; i++) {
+        char c = json.p[i];
+        if (c == '"')
+            in_string = !in_string;
+        else if (in_string)
+            i += c == '\\';
+        else if (c == '{' || c == '[')
+            max = ++depth > max ? depth : max;
+        else if (c == '}' || c == ']')
+            depth--;
+    }
+    return max;
+}
+
+/* Whether a payload can stand in a JSON document for everyone to read: no blanks around it (they would be lost), valid
+ * UTF-8, no carriage return, few line feeds, and JSON that our own reader takes when it stands some levels deep. */
 static bool embeddable(struct slice payload, size_t *newlines)
 {
     struct buf tmp = BUF_EMPTY;
@@ -34,14 +60,11 @@ static bool embeddable(struct slice payload, size_t *newlines)
     for (size_t i = 0; i < payload.n; i++)
         *newlines += payload.p[i] == '\n';
     text_add_clean(&tmp, payload, SIZE_MAX, true);
-    bool ok = payload.n > 0 && *newlines <= NEWLINES_MAX && slice_eq(buf_slice(&tmp), payload);
+    bool ok = payload.n > 0 && !blank(payload.p[0]) && !blank(payload.p[payload.n - 1]) &&
+              *newlines <= NEWLINES_MAX && slice_eq(buf_slice(&tmp), payload);
     if (ok) {
-        buf_clear(&tmp);
-        buf_add_str(&tmp, "[[[[");
-        buf_add_slice(&tmp, payload);
-        buf_add_str(&tmp, "]]]]");
-        struct json *tree = json_parse(buf_slice(&tmp), NULL);
-        ok = tree && json_length(json_item(json_item(json_item(tree, 0), 0), 0)) == 1;
+        struct json *tree = json_parse(payload, NULL);
+        ok = tree && deepest(payload) <= DEPTH_MAX;
         json_free(tree);
     }
     buf_free(&tmp);

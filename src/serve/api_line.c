@@ -1,5 +1,4 @@
 /* Lines of an export, read back. They come from a file that anyone may have changed. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +90,11 @@ static int on_key(void *ctx, const unsigned char *p, size_t n)
     return 1;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 int json_member_bytes(struct slice object, const char *name, struct slice *out)
 {
     static const yajl_callbacks callbacks = {on_scalar, on_bool, NULL,     NULL,    on_number, on_text,
@@ -103,13 +107,13 @@ int json_member_bytes(struct slice object, const char *name, struct slice *out)
               yajl_complete_parse(f.parser) == yajl_status_ok;
     yajl_free(f.parser);
     size_t first = 0;
-    while (first < object.n && strchr(" \t\r\n", object.p[first]))
+    while (first < object.n && is_blank(object.p[first]))
         first++;
     if (!ok || first == object.n || object.p[first] != '{')
         return -2;
     if (!f.found)
         return -1;
-    while (f.from < f.to && strchr(" \t\r\n:", object.p[f.from]))
+    while (f.from < f.to && (is_blank(object.p[f.from]) || object.p[f.from] == ':'))
         f.from++;
     *out = slice_make(object.p + f.from, f.to - f.from);
     return 0;
@@ -251,6 +255,8 @@ static int read_base64(struct slice text, struct buf *out)
         return -1;
     while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
         pad++;
+    if (memchr(text.p ? text.p : "", '=', text.n - pad)) /* EVP_DecodeBlock would take it for zeros */
+        return -1;
     unsigned char *p = (unsigned char *)buf_reserve(out, text.n / 4 * 3 + 1);
     int n = EVP_DecodeBlock(p, (const unsigned char *)text.p, (int)text.n);
     if (n < 0 || (size_t)n != text.n / 4 * 3)
@@ -283,13 +289,20 @@ static int read_payload(const struct json *o, struct slice raw, struct event_lin
     return 0;
 }
 
-/* Chat, user and thread as the payload has them: an export does not hold all. */
+/* Kind, chat, user and thread as the payload has them: an export does not hold all, and a kind is trusted to mean that
+ * the payload is JSON. */
 static void read_place(struct event_line *l)
 {
     struct update u;
 
-    if (l->box == BOX_IN && update_parse(l->ev.payload, &u) == 0)
-        l->ev.place = u.place;
+    if (l->box != BOX_IN)
+        return;
+    if (update_parse(l->ev.payload, &u) < 0) {
+        l->ev.kind[0] = '\0';
+        return;
+    }
+    l->ev.place = u.place;
+    memcpy(l->ev.kind, u.kind, sizeof(l->ev.kind));
 }
 
 int event_line_read(struct slice line, struct event_line *out, char why[256])

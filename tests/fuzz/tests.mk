@@ -13,6 +13,7 @@ FUZZ_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 check_PROGRAMS += \
 	tests/fuzz/fuzz-config \
 	tests/fuzz/fuzz-filter \
+	tests/fuzz/fuzz-filter \
 	tests/fuzz/fuzz-http \
 	tests/fuzz/fuzz-json \
 	tests/fuzz/fuzz-record \
@@ -27,6 +28,9 @@ tests_fuzz_fuzz_config_LDADD = $(FUZZ_CORE)
 tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_filter_LDADD = $(FUZZ_SERVE)
+tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_filter_LDADD = libserve.a $(FUZZ_WIRE) $(OPENSSL_LIBS)
 tests_fuzz_fuzz_http_SOURCES = tests/fuzz/fuzz-http.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_http_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_http_LDADD = $(FUZZ_WIRE)
@@ -53,6 +57,7 @@ if FUZZERS
 noinst_PROGRAMS += \
 	tests/fuzz/libfuzz-config \
 	tests/fuzz/libfuzz-filter \
+	tests/fuzz/libfuzz-filter \
 	tests/fuzz/libfuzz-http \
 	tests/fuzz/libfuzz-json \
 	tests/fuzz/libfuzz-record \
@@ -69,6 +74,10 @@ tests_fuzz_libfuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c
 tests_fuzz_libfuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LDFLAGS)
 tests_fuzz_libfuzz_filter_LDADD = $(FUZZ_SERVE)
+tests_fuzz_libfuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c
+tests_fuzz_libfuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_filter_LDADD = libserve.a $(FUZZ_WIRE) $(OPENSSL_LIBS)
 tests_fuzz_libfuzz_http_SOURCES = tests/fuzz/fuzz-http.c
 tests_fuzz_libfuzz_http_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_http_LDFLAGS = $(FUZZ_LDFLAGS)

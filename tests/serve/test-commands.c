@@ -1,0 +1,384 @@
+/* The command line as a whole, without a daemon: the words it takes and refuses, and the commands that work on the spool
+ * itself. cli_main runs in a child process, whose output and exit code are looked at. */
+#include "../unit/unit.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "wire/json.h"
+
+static char dir[64], config_path[128];
+
+/* What the last command said. */
+static struct buf out, err;
+
+static void read_back(int fd, struct buf *b)
+{
+    char chunk[4096];
+    ssize_t n;
+
+    buf_clear(b);
+    lseek(fd, 0, SEEK_SET);
+    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+        buf_add(b, chunk, (size_t)n);
+    close(fd);
+}
+
+static int scratch_file(void)
+{
+    char path[] = "/tmp/tgspool-commands-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    return fd;
+}
+
+/* Runs one line of words; "%" stands for the config's path. Returns the exit code. */
+static int run(const char *line)
+{
+    char *words[32] = {"tgspool"}, *copy = xstrdup(line), *save = NULL;
+    int n = 1, status, out_fd = scratch_file(), err_fd = scratch_file();
+
+    for (char *w = strtok_r(copy, " ", &save); w && n < 31; w = strtok_r(NULL, " ", &save))
+        words[n++] = strcmp(w, "%") == 0 ? config_path : w;
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(out_fd, 1);
+        dup2(err_fd, 2);
+        int rc = cli_main(n, words);
+        fflush(NULL);
+        _exit(rc);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    read_back(out_fd, &out);
+    read_back(err_fd, &err);
+    free(copy);
+    if (!WIFEXITED(status))
+        fail_msg("tgspool %s: signal %d\n%s", line, WTERMSIG(status), buf_str(&err));
+    return WEXITSTATUS(status);
+}
+
+static void expect(int code, const char *line)
+{
+    int rc = run(line);
+
+    if (rc != code)
+        fail_msg("tgspool %s: exit %d\n%s%s", line, rc, buf_str(&out), buf_str(&err));
+}
+
+static void says(const struct buf *b, const char *text)
+{
+    if (!strstr(buf_str(b), text))
+        fail_msg("\"%s\" is missing in:\n%s", text, buf_str(b));
+}
+
+static void does_not_say(const struct buf *b, const char *text)
+{
+    if (strstr(buf_str(b), text))
+        fail_msg("\"%s\" is in:\n%s", text, buf_str(b));
+}
+
+/* ---- words --------------------------------------------------------------------------------------------------------- */
+
+static void test_every_command_has_help(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; cli_command_at(i); i++) {
+        const struct command *c = cli_command_at(i);
+        char *line = xasprintf("%s --help", c->name), *usage = xasprintf("usage: tgspool %s", c->name);
+        expect(0, line);
+        says(&out, usage);
+        says(&out, "--socket PATH");
+        assert_int_equal(err.n, 0);
+        assert_true(strlen(c->summary) <= 60);
+        for (const char *p = buf_str(&out); *p;) { /* fits a terminal */
+            size_t n = strcspn(p, "\n");
+            if (n > 90)
+                fail_msg("%s: %.*s", c->name, (int)n, p);
+            p += n + (p[n] == '\n');
+        }
+        free(line);
+        free(usage);
+    }
+    expect(0, "--help");
+    says(&out, "replay");
+    expect(0, "help list");
+    says(&out, "usage: tgspool list");
+    expect(EX_USAGE, "");
+    expect(0, "--version");
+    says(&out, "tgspool ");
+}
+
+static void test_mistakes_get_a_hint(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } rows[] = {
+        {"lst", "did you mean `tgspool list`?"},
+        {"stats", "did you mean `tgspool status`?"},
+        {"frobnicate", "`tgspool --help` lists them"},
+        {"list --stat dead", "did you mean --state?"},
+        {"list --frob", "`tgspool list --help` lists them"},
+        {"--frob list", "`tgspool --help` lists them"},
+        {"list --state", "--state STATES"},
+        {"list --json=yes", "takes no value"},
+        {"list --state dead --state done", "twice"},
+        {"status --state dead", "status has no option --state"},
+        {"--state dead status", "status has no option --state"},
+        {"list -x", "no option -x"},
+        {"list --chat 5 -7", "--chat"},
+        {"list extra", "too many arguments; usage: tgspool list"},
+        {"show", "too few arguments; usage: tgspool show BOT/ID"},
+        {"pause", "too few arguments"},
+        {"pause shop lunch", "intake or deliver"},
+        {"list -c", "-c FILE"},
+        {"replay", "--dry-run"},
+        {"replay shop/5 --bot shop", "not both"},
+        {"list --limit 0", "--limit must be"},
+        {"run --json", "log.format"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        expect(EX_USAGE, rows[i].line);
+        says(&err, rows[i].says);
+    }
+}
+
+static void test_no_config_no_daemon(void **state)
+{
+    (void)state;
+    expect(EX_CONFIG, "status -c /nonexistent/tgspool.yaml");
+    expect(EX_UNAVAILABLE, "tail -c %");
+    says(&err, "tgspool run");
+    expect(EX_UNAVAILABLE, "status -c %"); /* nothing is made by looking */
+    says(&err, "there is no spool");
+}
+
+/* ---- the commands on a spool ----------------------------------------------------------------------------------------- */
+
+static const char lines[] =
+    "{\"bot\":\"shop\",\"bot_id\":123456,\"box\":\"in\",\"update_id\":5,\"received_at\":1764439568.123,"
+    "\"state\":\"pending\",\"payload\":{\"update_id\":5, "
+    "\"message\":{\"chat\":{\"id\":-42,\"type\":\"group\"},"
+    "\"text\":\"MARKER\"}},\"newlines\":[15]}\n"
+    "{\"bot\":\"shop\",\"bot_id\":123456,\"box\":\"in\",\"update_id\":6,\"received_at\":1764439569,\"state\":"
+    "\"dead\","
+    "\"reason\":\"rejected\",\"error\":\"no stock\",\"payload\":{\"update_id\":6,\"poll\":{\"id\":\"1\"}}}\n";
+
+static void import_lines(void)
+{
+    char *path = xasprintf("%s/lines", dir), *line = xasprintf("import %s -c %%", path);
+
+    unlink(path);
+    assert_int_equal(file_create(path, slice_str(lines), 0600, NULL), 0);
+    expect(0, line);
+    free(path);
+    free(line);
+}
+
+static void test_import_list_show(void **state)
+{
+    (void)state;
+    import_lines();
+    says(&out, "2 new, 0 known already, 0 bad");
+    import_lines();
+    says(&out, "0 new, 2 known already, 0 bad");
+
+    expect(0, "-c % list"); /* options before and after the command */
+    says(&out, "shop/5  pending  message  chat:-42");
+    says(&out, "rejected: no stock");
+    does_not_say(&out, "MARKER");
+    expect(0, "list --state=dead -c %");
+    does_not_say(&out, "shop/5");
+    expect(0, "--payload list -c %");
+    says(&out, "MARKER");
+    expect(0, "list --limit 1 --json -c %");
+    struct json *v = json_parse(buf_slice(&out), NULL);
+    assert_int_equal(json_length(json_get(v, "events")), 1);
+    assert_int_equal(json_type(json_get(v, "next")), JSON_STRING);
+    json_free(v);
+    does_not_say(&out, "MARKER");
+    expect(0, "list --limit 1 --kind message -c %");
+    says(&err, "next: tgspool list --limit 1 --kind message --after ");
+    says(&err, config_path);
+    expect(0, "list --chat 7 -c %");
+    says(&out, "no events");
+    expect(EX_USAGE, "list --state asleep -c %");
+    says(&err, "pending, processing, done, dead");
+
+    expect(0, "show shop/5 -c %");
+    says(&out, "\"text\": \"<6 chars>\"");
+    does_not_say(&out, "MARKER");
+    expect(0, "show shop/5 --json -c %");
+    does_not_say(&out, "MARKER");
+    expect(0, "show shop/5 --payload -c %");
+    says(&out, "\"text\": \"MARKER\"");
+    expect(EX_NOINPUT, "show shop/7 -c %");
+    says(&err, "next: tgspool list");
+}
+
+static void test_status_and_acts(void **state)
+{
+    (void)state;
+    import_lines();
+    expect(0, "status -c %");
+    says(&out, "no daemon runs");
+    says(&err, "1 dead event");
+    says(&err, "next: tgspool list --bot shop --state dead -c ");
+    for (const char *p = buf_str(&out); *p;) {
+        size_t n = strcspn(p, "\n");
+        assert_true(n <= 60);
+        p += n + (p[n] == '\n');
+    }
+    expect(0, "replay --all --dry-run -c %");
+    says(&out, "1 event would be replayed");
+    expect(0, "replay shop/6 -c %");
+    says(&out, "shop/6: replayed as shop/@3");
+    expect(0, "replay --state dead -c %");
+    says(&out, "0 events replayed");
+    expect(EX_TEMPFAIL, "replay shop/5 -c %");
+    expect(EX_NOINPUT, "replay shop/99 -c %");
+    expect(0, "discard shop/5 -c %");
+    says(&out, "shop/5: discarded");
+    expect(0, "pause shop deliver -c %");
+    says(&err, "next: tgspool resume shop -c ");
+    expect(0, "status -c %");
+    says(&out, "paused");
+    expect(0, "resume shop -c %");
+    expect(EX_NOINPUT, "pause nobody -c %");
+    expect(0, "status --json -c %");
+    struct json *v = json_parse(buf_slice(&out), NULL);
+    const struct json *box = json_item(json_get(v, "boxes"), 0);
+    assert_slice(json_number(json_get(box, "dead")), "2");
+    assert_slice(json_number(json_get(box, "pending")), "1");
+    json_free(v);
+}
+
+static void test_export(void **state)
+{
+    struct stat st;
+    char *path = xasprintf("%s/out", dir), *line = xasprintf("export %s -c %%", path);
+
+    (void)state;
+    import_lines();
+    expect(0, "export -c %");
+    says(&out, "\"newlines\":[15]");
+    assert_int_equal(err.n, 0);
+    unsigned n = 0;
+    for (const char *p = buf_str(&out); *p; n++) {
+        size_t len = strcspn(p, "\n");
+        struct json *v = json_parse(slice_make(p, len), NULL);
+        assert_non_null(v);
+        json_free(v);
+        p += len + 1;
+    }
+    assert_int_equal(n, 2);
+    expect(0, line);
+    says(&out, "2 events written");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    expect(EX_CANTCREAT, line); /* what is there is not written over */
+    expect(EX_NOINPUT, "import /nonexistent -c %");
+    free(path);
+    free(line);
+}
+
+static void test_bad_import_tells_line_and_code(void **state)
+{
+    char *path = xasprintf("%s/bad", dir), *line = xasprintf("import %s -c %%", path);
+
+    (void)state;
+    assert_int_equal(file_create(path, LIT("{}\nMARKER\n"), 0600, NULL), 0);
+    expect(EX_DATAERR, line);
+    says(&err, "line 1: ");
+    says(&err, "line 2: ");
+    does_not_say(&err, "MARKER");
+    free(path);
+    free(line);
+}
+
+static void test_check_offline(void **state)
+{
+    (void)state;
+    import_lines();
+    expect(0, "check --offline -c %");
+    says(&out, "1 events wait, 1 are dead");
+    says(&out, "ok   shop handler");
+    expect(0, "check --offline --json -c %");
+    struct json *v = json_parse(buf_slice(&out), NULL);
+    assert_true(json_true(json_get(v, "ok")));
+    json_free(v);
+    chmod(dir, 0700);
+    char *token = xasprintf("%s/token", dir);
+    chmod(token, 0644);
+    expect(EX_CONFIG, "check --offline -c %");
+    says(&out, "BAD  config");
+    does_not_say(&out, "AAAAAAAA");
+    free(token);
+}
+
+/* ---- the stage -------------------------------------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/tgspool-commands-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(config_path, sizeof(config_path), "%s/tgspool.yaml", dir);
+    char *token = xasprintf("%s/token", dir);
+    char *config =
+        xasprintf("spool:\n  dir: %s/spool\nlisten:\n  socket: %s/sock\nbots:\n  shop:\n    token_file: %s\n"
+                  "    deliver: exec\n    command: /bin/true\n",
+                  dir, dir, token);
+    int rc = file_create(token, LIT("123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), 0600, NULL) < 0 ||
+             file_create(config_path, slice_str(config), 0600, NULL) < 0;
+    free(token);
+    free(config);
+    return rc ? -1 : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
+{
+    (void)st;
+    (void)flag;
+    (void)f;
+    return remove(path);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    buf_free(&out);
+    buf_free(&err);
+    return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_command_has_help),
+        TEST(test_mistakes_get_a_hint),
+        TEST(test_no_config_no_daemon),
+        TEST(test_import_list_show),
+        TEST(test_status_and_acts),
+        TEST(test_export),
+        TEST(test_bad_import_tells_line_and_code),
+        TEST(test_check_offline),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
