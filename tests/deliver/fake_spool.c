@@ -109,7 +109,7 @@ unsigned spool_claim(struct spool_box *b, const struct claim_request *r, spool_c
         c->ev = (struct event){.seq = i + 1,
                                .has_update_id = true,
                                .update_id = 101 + (int64_t)i,
-                               .received_at = clock_now() - 3000,
+                               .received_at = clock_now() - 3500,
                                .lane = {LANE_CHAT, 7, 0},
                                .hash = {0xde, 0xad, 0xbe, 0xef},
                                .payload = buf_slice(&c->record)};

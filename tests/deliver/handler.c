@@ -93,7 +93,7 @@ static void answer(const char *id, const char *what)
         exit(3);
     } else if (!strcmp(what, "ok-die")) {
         say(OK, id);
-        exit(0);
+        _exit(0);
     } else if (!strcmp(what, "ok-close")) {
         say(OK, id);
         close(1);
@@ -110,7 +110,7 @@ static void answer(const char *id, const char *what)
         fflush(stdout);
     } else if (!strcmp(what, "extend")) {
         say("{\"id\":\"@\",\"extend\":\"3s\"}", id);
-        nap(900);
+        nap(1500);
         say(OK, id);
     } else if (!strcmp(what, "extend-number")) {
         say("{\"id\":\"@\",\"extend\":1}", id);

@@ -130,7 +130,7 @@ static void update_and_envelope(void **state)
          out);
     assert_string_equal(out, "shop/101 shop 101 message chat:7 2 4242:101:deadbeef 3");
     told("echo $(( $(date +%s) - TGSPOOL_RECEIVED_AT )) >&2; exit 65", out);
-    assert_in_range(atoi(out), 2, 5);
+    assert_in_range(atoi(out), 2, 9);
 }
 
 static void environment_without_secrets(void **state)
@@ -301,7 +301,7 @@ static void lease_over_obedient(void **state)
 
     (void)state;
     assert_int_equal(o.kind, OUTCOME_LEASE_EXPIRED);
-    assert_in_range(o.at - from, 295, 3000);
+    assert_in_range(o.at - from, 295, 4900);
 }
 
 static char pid_file[64];
@@ -325,7 +325,7 @@ static void lease_over_stubborn_grandchild(void **state)
     (void)state;
     assert_int_equal(o.kind, OUTCOME_LEASE_EXPIRED);
     assert_false(lives(read_pid(pid_file)));
-    assert_in_range(o.at - from, 5295, 8000);
+    assert_in_range(o.at - from, 5295, 15000);
 }
 
 /* A failed handler that leaves something running: it is ended before the event is given back. */
@@ -412,6 +412,7 @@ static void shutdown_lets_finish_then_releases(void **state)
     rig_init(&r, DELIVER_EXEC);
     rig_script(&r, "read x; case $x in *slow*) sleep 100;; *) sleep 0.2;; esac");
     r.bot.concurrency = 2;
+    r.bot.shutdown_wait_ms = 2500;
     uint64_t quick = fake_add(&r.box, LIT("{\"a\":\"quick\"}\n")),
              slow = fake_add(&r.box, LIT("{\"a\":\"slow\"}\n"));
     fake_add(&r.box, UPDATE);
@@ -451,7 +452,7 @@ static void reload_keeps_what_runs(void **state)
 
     (void)state;
     rig_init(&r, DELIVER_EXEC);
-    rig_script(&r, "sleep 0.3; echo old >&2; exit 65");
+    rig_script(&r, "sleep 1; echo old >&2; exit 65");
     uint64_t first = fake_add(&r.box, UPDATE), second = fake_add(&r.box, UPDATE);
     rig_open(&r, NULL);
     rig_run_for(&r, 50);
