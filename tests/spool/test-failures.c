@@ -240,7 +240,7 @@ static void fail_each(const char *point, const char *more, unsigned step, bool i
 static void before_a_write(void **state)
 {
     (void)state;
-    fail_each("commit.before_write", "", 1, false, 8);
+    fail_each("commit.before_write", "", 3, false, 3);
 }
 
 static void in_a_write(void **state)
@@ -259,33 +259,33 @@ static void after_a_write(void **state)
 static void in_a_read(void **state)
 {
     (void)state;
-    fail_each("store.get", "", 17, false, 8);
+    fail_each("store.get", "", 37, false, 3);
 }
 
 static void in_a_sync(void **state)
 {
     (void)state;
-    fail_each("store.sync", "", 1, true, 3);
+    fail_each("store.sync", "", 2, true, 2);
 }
 
 static void in_a_write_between_syncs(void **state)
 {
     (void)state;
-    fail_each("store.written", "", 3, true, 3);
+    fail_each("store.written", "", 4, true, 2);
 }
 
 /* The reopen fails too, and is tried again. */
 static void in_a_reopen(void **state)
 {
     (void)state;
-    fail_each("store.write", ";store.open=errno:5@2", 4, false, 2);
+    fail_each("store.write", ";store.open=errno:5@2", 5, false, 2);
 }
 
 /* Two failures, one right after the other. */
 static void in_two_writes(void **state)
 {
     (void)state;
-    fail_each("store.write", ";store.written=errno:5@5", 4, false, 2);
+    fail_each("store.write", ";store.written=errno:5@5", 5, false, 2);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
 #include "model.h"
 
 #define OPS 200
-#define SEQUENCES 300
+#define SEQUENCES 200
 
 static uint64_t rng;
 
@@ -84,7 +84,7 @@ static void random_op(struct model *m)
             model_pause(m, !m->paused);
         break;
     case 11:
-        if (any(4) == 0) {
+        if (any(6) == 0) {
             static const enum order orders[] = {ORDER_CHAT, ORDER_CHAT, ORDER_CHAT,
                                                 ORDER_NONE, ORDER_BOT,  ORDER_THREAD};
             end_tick(m);
