@@ -73,6 +73,10 @@ bool breaker_apply(struct breaker *b, enum breaker_effect effect, enum breaker_c
         break;
     case BREAK_OPEN:
         break;
+    case BREAK_LIMIT_LANE:
+        b->limited_lane = lane;
+        b->limited_until = now + (after_ms > 0 ? after_ms : 0);
+        return false;
     }
     if (was_open) {
         fail_open(b, cause ? cause : b->cause, after_ms, schedule, random, now);

@@ -29,10 +29,18 @@ struct breaker {
     /* the latest success, and the latest one of another lane: who succeeded since a given time? */
     struct lane success_lane;
     int64_t success_at, other_success_at;
+    struct lane limited_lane; /* by BREAK_LIMIT_LANE, until limited_until */
+    int64_t limited_until;
 };
 
 /* What to do to the breaker after an outcome; produced by outcome_decide. */
-enum breaker_effect { BREAK_NOTHING, BREAK_SUCCESS, BREAK_COUNT, BREAK_OPEN };
+enum breaker_effect {
+    BREAK_NOTHING,
+    BREAK_SUCCESS,
+    BREAK_COUNT,
+    BREAK_OPEN,
+    BREAK_LIMIT_LANE /* remembers that this lane is limited; opens nothing */
+};
 
 /* Applies an effect. `after_ms`: for BREAK_OPEN, the time given by the handler, or -1. Returns whether it opened or
  * closed by this. */

@@ -15,6 +15,9 @@ enum reason { REASON_NONE, REASON_ATTEMPTS, REASON_REJECTED, REASON_EXPIRED, REA
 #define ERROR_MAX 512  /* bytes kept of a handler's error text */
 #define CLAIMED_BY_MAX 64
 #define HISTORY_MAX 8 /* tries remembered, the newest */
+#define MARKS_MAX 16  /* idempotency keys that one event may hold */
+#define MARK_BYTES 16 /* of the key's hash */
+#define CONTENT_TYPE_MAX 256
 
 /* Written once, at arrival. All times are milliseconds since 1970. */
 struct event {
@@ -29,6 +32,11 @@ struct event {
     uint64_t replay_of; /* seq of the original, 0: none */
     unsigned char hash[8]; /* first bytes of the SHA-256 of the payload */
     struct slice payload;  /* borrowed from the record */
+    /* of a call (box out): kind is its method, payload its body as it came */
+    bool is_call;
+    bool once;        /* not sent again when it may have been sent */
+    uint64_t made_by; /* seq in box in; 0: by a person or a program */
+    char content_type[CONTENT_TYPE_MAX];
 };
 
 struct try_record {
@@ -50,6 +58,9 @@ struct event_state {
     int64_t deadline;
     int64_t finished_at;
     uint64_t replayed_as; /* seq of the newest copy; 0: none */
+    int64_t served_id;    /* update_id under which the drop-in API handed it out; 0: not by it */
+    unsigned char marks[MARKS_MAX][MARK_BYTES]; /* idempotency keys held while in processing */
+    size_t n_marks;
     char error[ERROR_MAX + 1]; /* last error, scrubbed of tokens */
     struct try_record history[HISTORY_MAX]; /* oldest first */
     size_t n_history;

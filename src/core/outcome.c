@@ -81,6 +81,8 @@ void outcome_decide(const struct outcome *o, const struct event_state *st, struc
     case OUTCOME_LIMITED:
         out->effect = BREAK_OPEN;
         out->cause = BREAKER_LIMITED;
+        if (policy->limit_by_lane && !b->open && (now >= b->limited_until || lane_eq(lane, b->limited_lane)))
+            out->effect = BREAK_LIMIT_LANE;
         out->due = now + (o->after_ms >= 0 ? given(o->after_ms) : 0);
         break;
     case OUTCOME_LEASE_EXPIRED:

@@ -30,6 +30,7 @@ struct outcome {
 struct outcome_policy {
     struct retry_schedule retry;
     unsigned max_attempts; /* 1.. */
+    bool limit_by_lane;    /* calls: one limited chat holds only itself (design.md section 12) */
 };
 
 struct decision {

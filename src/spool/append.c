@@ -20,7 +20,10 @@ static void append_rows(struct spool_box *b, struct event *ev)
 {
     ev->seq = b->rec.next_seq++;
     ev->epoch = b->rec.epoch;
-    ev->lane = lane_of(b->rec.order, &ev->place, ev->seq);
+    if (!ev->is_call) /* whoever makes a call says where it belongs */
+        ev->lane = lane_of(b->rec.order, &ev->place, ev->seq);
+    else if (ev->lane.type == LANE_EVENT)
+        ev->lane.a = (int64_t)ev->seq;
     row_put_event(b, ev);
     row_put_id(b, ev);
     b->dirty = true;

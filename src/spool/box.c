@@ -15,6 +15,7 @@ static void reset_hints(struct spool_box *b)
     }
     b->ready_from = b->oldest_from = 0;
     b->maybe_ready = b->lifting = true;
+    b->unserve_from = 0;
     b->oldest_known = false;
 }
 
@@ -31,8 +32,7 @@ static void default_policy(struct spool_policy *p)
 
 struct spool_box *box_find(struct spool *sp, int64_t bot_id, enum box which)
 {
-    list_each(&sp->boxes, it)
-    {
+    list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
         if (b->bot_id == bot_id && b->which == which)
             return b;
@@ -65,8 +65,7 @@ struct spool_box *box_new(struct spool *sp, int64_t bot_id, enum box which)
 
 void box_free(struct spool_box *b)
 {
-    list_each(&b->held, it)
-    {
+    list_each(&b->held, it) {
         list_del(it);
         free(list_item(it, struct held, link));
     }
@@ -82,6 +81,7 @@ static void load_record(struct spool *sp, struct spool_box *b, const struct box_
     b->dirty = false;
     b->breaker.probing = false;
     reset_hints(b);
+    b->unserving = rec->serving && !b->policy.serve;
     if (!sp->was_failed) { /* a fresh start: else the breaker in memory knows more */
         b->breaker = (struct breaker){.open = rec->breaker_open,
                                       .cause = rec->breaker_cause,
@@ -100,8 +100,7 @@ int boxes_load(struct spool *sp)
     enum box which;
     int64_t bot_id;
 
-    list_each(&sp->boxes, it)
-    { /* one that was made in a lost batch starts anew */
+    list_each(&sp->boxes, it) { /* one that was made in a lost batch starts anew */
         struct spool_box *b = list_item(it, struct spool_box, link);
         struct box_record empty = {.next_seq = 1};
         memcpy(empty.name, b->rec.name, sizeof(empty.name));
@@ -129,8 +128,7 @@ void boxes_save(struct spool *sp)
 {
     struct buf v = BUF_EMPTY;
 
-    list_each(&sp->boxes, it)
-    {
+    list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
         if (!b->dirty || !spool_usable(sp))
             continue;
@@ -153,8 +151,7 @@ void box_count(struct spool_box *b, enum box_counter c, int64_t by)
     b->dirty = true;
 }
 
-/* ---- epochs
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- epochs ------------------------------------------------------------------------------------- */
 
 uint64_t box_unfinished(const struct spool_box *b)
 {
@@ -214,8 +211,7 @@ static void set_order(struct spool_box *b, enum order order)
                  (unsigned long long)box_unfinished(b));
 }
 
-/* ---- the public part
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the public part ---------------------------------------------------------------------------- */
 
 void spool_policy_from(const struct bot_config *bot, struct spool_policy *out)
 {
@@ -251,6 +247,9 @@ struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, c
     if (policy) {
         b->policy = *policy;
         set_order(b, policy->order);
+        b->unserving = b->rec.serving && !policy->serve;
+        if (b->unserving)
+            b->unserve_from = 0;
     }
     return b;
 }
@@ -264,8 +263,7 @@ struct spool_box *spool_find_box(struct spool *sp, const char *bot, enum box box
 {
     struct spool_box *orphan = NULL;
 
-    list_each(&sp->boxes, it)
-    { /* a name may be an orphan's and, since, another bot's */
+    list_each(&sp->boxes, it) { /* a name may be an orphan's and, since, another bot's */
         struct spool_box *b = list_item(it, struct spool_box, link);
         if (b->which != box || strcmp(b->rec.name, bot))
             continue;

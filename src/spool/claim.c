@@ -19,7 +19,8 @@ void claim_free(struct claim *c)
 
 bool spool_claimable(const struct spool_box *b)
 {
-    return b->maybe_ready && b->attached && !b->rec.paused_deliver && !b->releasing && spool_usable(b->sp) &&
+    return b->maybe_ready && b->attached && !b->policy.serve && !b->rec.paused_deliver && !b->releasing &&
+           !b->unserving && spool_usable(b->sp) &&
            b->rec.counters[COUNT_PROCESSING] < b->policy.concurrency &&
            breaker_allows(&b->breaker, 1, b->sp->now) > 0;
 }
@@ -55,9 +56,9 @@ static void claim_written(void *arg, bool ok)
 
     list_del(&cl->link);
     if (!ok) {
-        remember(c->box, c->ev.seq, c->token, &released, false);
+        remember(c->box, c->ev.seq, c->token, &released, NULL, false);
     } else if (!cl->fn) {
-        complete_by_token(c->box, c->ev.seq, c->token, &released);
+        spool_complete(c->box, c->ev.seq, c->token, &released);
     } else {
         cl->fn(cl->arg, c);
         c = NULL;

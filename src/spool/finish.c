@@ -9,8 +9,7 @@
 
 struct held *held_find(struct spool_box *b, uint64_t seq)
 {
-    list_each(&b->held, it)
-    {
+    list_each(&b->held, it) {
         struct held *h = list_item(it, struct held, link);
         if (h->seq == seq)
             return h;
@@ -126,7 +125,7 @@ static void move_breaker(struct spool_box *b, uint64_t seq, struct lane lane, co
 {
     struct breaker *br = &b->breaker;
     bool was_probe = br->open && br->probing && br->last_probe_seq == seq;
-    int64_t after = d->effect == BREAK_OPEN && o->after_ms >= 0
+    int64_t after = (d->effect == BREAK_OPEN || d->effect == BREAK_LIMIT_LANE) && o->after_ms >= 0
                         ? (o->after_ms < RETRY_AFTER_MAX_MS ? o->after_ms : RETRY_AFTER_MAX_MS)
                         : -1;
     bool late = br->open && br->probing && !was_probe && d->effect != BREAK_SUCCESS;
@@ -189,6 +188,8 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
     st->attempts += d.add_attempts;
     st->interrupted += d.add_interrupted;
     st->push = false;
+    st->served_id = 0;
+    marks_settle(b, seq, st, d.state == STATE_DONE);
     st->next_retry_at = d.state == STATE_PENDING && d.due > b->sp->now ? d.due : 0;
     if (d.state == STATE_PENDING) {
         row_put_state(b, CLASS_UNFINISHED, seq, r);

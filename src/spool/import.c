@@ -8,8 +8,10 @@ enum imported spool_import(struct spool_box *b, const struct event *exported, co
 
     if (!spool_usable(b->sp))
         return IMPORT_FAILED;
-    payload_hash(ev.payload, ev.hash);
-    ev.replay_of = 0; /* seqs of another spool mean nothing here */
+    if (!ev.is_call)
+        payload_hash(ev.payload, ev.hash);
+    ev.made_by = 0;
+    ev.replay_of = 0; /* seqs of another spool mean nothing here, nor does that of the maker */
     int there = row_id(b, &ev, &known);
     if (there < 0)
         return IMPORT_FAILED;

@@ -51,6 +51,8 @@ struct spool_box {
     bool releasing; /* push claims of a dead process */
     bool cutting;   /* deadlines too far ahead, after a step of the wall clock */
     bool lifting;   /* a barrier fell: heads of the next epoch become ready */
+    bool unserving; /* served events are let go: their deliverer is another now */
+    uint64_t unserve_from;
 };
 
 /* A claim in the open batch. */
@@ -70,6 +72,7 @@ struct remembered {
     enum outcome_kind kind;
     int64_t after_ms;
     struct buf error;
+    struct extras *extras; /* owned; NULL: none */
 };
 
 struct spool {
@@ -82,6 +85,7 @@ struct spool {
     unsigned work_left, expire_left; /* of this tick */
     uint64_t batch_events;
     uint32_t audit_number;
+    int64_t marks_from, marks_due; /* expiry of keys: where to scan, when to look */
     struct spool_happening *happened;
     size_t n_happened, cap_happened;
     spool_happened_fn *watcher;
@@ -140,8 +144,7 @@ uint32_t box_open_epoch(const struct spool_box *b); /* events of later epochs wa
 void box_add_unfinished(struct spool_box *b, uint32_t epoch);
 void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
 
-/* ---- lanes.c
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- lanes.c ------------------------------------------------------------------------------------ */
 
 /* Adds an event at the tail of its lane. */
 void lane_join(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq);
@@ -151,8 +154,7 @@ void lane_leave(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t 
 /* Makes a head claimable at `due` (at or before now: at once). */
 void lane_schedule(struct spool_box *b, uint32_t epoch, int64_t due, uint64_t seq);
 
-/* ---- append.c
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- append.c ----------------------------------------------------------------------------------- */
 
 /* Stores a new unfinished event at its lane's tail: gives it seq, epoch and lane. */
 void append_event(struct spool_box *b, struct event *ev);
@@ -160,8 +162,7 @@ void append_event(struct spool_box *b, struct event *ev);
 void append_ended(struct spool_box *b, struct event *ev, const struct state_record *r);
 void payload_hash(struct slice payload, unsigned char hash[8]);
 
-/* ---- finish.c
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- finish.c ----------------------------------------------------------------------------------- */
 
 /* Where the event's due entry is when its try ends. */
 enum due_place { AT_LEASE, AT_READY, AT_ANY /* look everywhere; or it is no head */ };
@@ -176,17 +177,40 @@ void happen(struct spool_box *b, enum happening what, uint64_t seq, const struct
 struct held *held_find(struct spool_box *b, uint64_t seq);
 void held_free(struct held *h); /* NULL: nothing */
 
-/* ---- remember.c
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- remember.c --------------------------------------------------------------------------------- */
 
-/* Keeps an outcome until it is known durable. */
+/* An owned copy of what a success records. */
+struct extras;
+struct extras *extras_copy(const struct spool_extras *e); /* NULL for NULL or nothing in it */
+void extras_free(struct extras *x);
+
+/* Keeps an outcome until it is known durable. Takes extras. */
 void remember(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-              const struct outcome *o, bool applied);
+              const struct outcome *o, struct extras *extras, bool applied);
 /* After a reopen: applies what was not durable. */
 void remembered_apply(struct spool *sp);
 void remembered_free(struct spool *sp);
-/* Applies one outcome by token. */
-enum completed complete_by_token(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-                                 const struct outcome *o);
+/* The state of an event that is held by this token, lane known. */
+enum completed held_state(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                          struct state_record *r);
+
+/* ---- marks.c ------------------------------------------------------------------------------------ */
+
+/* The keys that an event holds become done, or are let go. */
+void marks_settle(struct spool_box *b, uint64_t seq, struct event_state *st, bool done);
+void mark_done(struct spool_box *b, struct slice key, int64_t ttl_ms, uint64_t seq);
+/* Forgets keys whose time is up; part of the tick's work. */
+void marks_expire(struct spool *sp);
+
+/* ---- calls.c ------------------------------------------------------------------------------------ */
+
+/* Appends a call to the bot's box out (made if it is not there). */
+void call_append(struct spool_box *out, const struct spool_call *call, uint64_t made_by, uint64_t *seq);
+struct spool_box *box_out_of(struct spool_box *b);
+
+/* ---- serve.c ------------------------------------------------------------------------------------ */
+
+/* Lets go what was served and not confirmed, in slices. */
+void unserve(struct spool_box *b);
 
 #endif

@@ -75,5 +75,9 @@ void lane_leave(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t 
     row_delete(b, FAMILY_ORDER, key_order(b->bot_id, b->which, epoch, lane, next));
     r.head = next;
     row_put_lane(b, epoch, lane, &r);
-    lane_schedule(b, epoch, b->sp->now, next);
+    struct state_record st;
+    if (b->rec.serving && row_state(b, CLASS_UNFINISHED, next, &st) > 0 && st.st.state == STATE_PROCESSING)
+        row_put_due(b, DUE_LEASE, TIME_NEVER, next); /* served in the same run as the one before it */
+    else
+        lane_schedule(b, epoch, b->sp->now, next);
 }

@@ -56,8 +56,7 @@ struct spool_box *spool_resolve(struct spool *sp, const struct event_ref *ref, u
     return row_find_state(b, ref->seq, &c, &r) > 0 ? b : NULL;
 }
 
-/* ---- walking
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- walking ------------------------------------------------------------------------------------ */
 
 struct walk {
     struct spool_box *box;
@@ -164,8 +163,7 @@ bool spool_each(struct spool *sp, const struct spool_filter *f, struct spool_cur
 {
     struct walk w = {.f = f, .with_payload = with_payload, .fn = fn, .arg = arg, .scan = scan};
 
-    list_each(&sp->boxes, it)
-    {
+    list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
         bool here = cursor->started && b->bot_id == cursor->bot_id && (int)b->which == cursor->box;
         if (!spool_usable(sp))

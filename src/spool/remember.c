@@ -5,10 +5,65 @@
 #include "base/mem.h"
 #include "spool/internal.h"
 
+/* One block: the public struct, whose pointers lead into the buffer. */
+struct extras {
+    struct spool_extras e;
+    struct slice *keys;
+    struct spool_call *calls;
+    char **strings; /* method, content type and refusal of each call */
+    size_t n_strings;
+};
+
+static char *extras_string(struct extras *x, const char *s)
+{
+    return s ? (x->strings[x->n_strings++] = xstrdup(s)) : NULL;
+}
+
+struct extras *extras_copy(const struct spool_extras *e)
+{
+    if (!e || (e->n_keys == 0 && e->n_calls == 0))
+        return NULL;
+    struct extras *x = xcalloc(1, sizeof(*x));
+    x->keys = xcalloc(e->n_keys, sizeof(*x->keys));
+    x->calls = xcalloc(e->n_calls, sizeof(*x->calls));
+    x->strings = xcalloc(e->n_calls * 3, sizeof(*x->strings));
+    x->e = *e;
+    x->e.keys = x->keys;
+    x->e.calls = x->calls;
+    for (size_t i = 0; i < e->n_keys; i++)
+        x->keys[i] = slice_make(xmemdup(e->keys[i].p, e->keys[i].n), e->keys[i].n);
+    for (size_t i = 0; i < e->n_calls; i++) {
+        const struct spool_call *from = &e->calls[i];
+        x->calls[i] = *from;
+        x->calls[i].method = extras_string(x, from->method);
+        x->calls[i].content_type = extras_string(x, from->content_type);
+        x->calls[i].refused = extras_string(x, from->refused);
+        x->calls[i].body = slice_make(xmemdup(from->body.p, from->body.n), from->body.n);
+    }
+    return x;
+}
+
+void extras_free(struct extras *x)
+{
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->e.n_keys; i++)
+        free((void *)(uintptr_t)x->keys[i].p);
+    for (size_t i = 0; i < x->e.n_calls; i++)
+        free((void *)(uintptr_t)x->calls[i].body.p);
+    for (size_t i = 0; i < x->n_strings; i++)
+        free(x->strings[i]);
+    free(x->strings);
+    free(x->keys);
+    free(x->calls);
+    free(x);
+}
+
 static void remembered_drop(struct remembered *m)
 {
     list_del(&m->link);
     buf_free(&m->error);
+    extras_free(m->extras);
     free(m);
 }
 
@@ -25,7 +80,7 @@ static void outcome_settled(void *arg, bool ok)
 }
 
 void remember(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-              const struct outcome *o, bool applied)
+              const struct outcome *o, struct extras *extras, bool applied)
 {
     struct remembered *m = xcalloc(1, sizeof(*m));
 
@@ -34,6 +89,7 @@ void remember(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN
     memcpy(m->token, token, TOKEN_BYTES);
     m->kind = o->kind;
     m->after_ms = o->after_ms;
+    m->extras = extras;
     buf_add(&m->error, o->error.p, o->error.n < 4096 ? o->error.n : 4096);
     list_add_tail(applied ? &b->sp->remembered : &b->sp->again, &m->link);
     if (applied)
@@ -53,7 +109,8 @@ void remembered_apply(struct spool *sp)
     while (!list_empty(&todo)) {
         struct remembered *m = list_item(todo.next, struct remembered, link);
         struct outcome o = {.kind = m->kind, .after_ms = m->after_ms, .error = buf_slice(&m->error)};
-        if (complete_by_token(m->box, m->seq, m->token, &o) != COMPLETED)
+        const struct spool_extras *extras = m->extras ? &m->extras->e : NULL;
+        if (spool_complete_with(m->box, m->seq, m->token, &o, extras) != COMPLETED)
             held_free(held_find(m->box, m->seq)); /* it was durable after all, or the claim never was */
         remembered_drop(m);
     }
@@ -67,9 +124,8 @@ void remembered_free(struct spool *sp)
         remembered_drop(list_item(sp->again.next, struct remembered, link));
 }
 
-/* The state of an event that is held by this token. */
-static enum completed held_state(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-                                 struct state_record *r)
+enum completed held_state(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                          struct state_record *r)
 {
     enum ended_class c;
 
@@ -88,26 +144,39 @@ static enum completed held_state(struct spool_box *b, uint64_t seq, const unsign
     return state_need_lane(b, seq, r) < 0 ? COMPLETE_FAILED : COMPLETED;
 }
 
-enum completed complete_by_token(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-                                 const struct outcome *o)
+/* What a success records beside its state. */
+static void record_extras(struct spool_box *b, uint64_t seq, const struct spool_extras *e)
+{
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->n_keys; i++)
+        mark_done(b, e->keys[i], e->keys_ttl_ms, seq);
+    for (size_t i = 0; i < e->n_calls; i++)
+        call_append(box_out_of(b), &e->calls[i], seq, NULL);
+}
+
+enum completed spool_complete_with(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                                   const struct outcome *o, const struct spool_extras *extras)
 {
     struct state_record r;
     enum completed rc = held_state(b, seq, token, &r);
+    const struct spool_extras *kept = o->kind == OUTCOME_DONE ? extras : NULL;
 
     struct held *h = rc == COMPLETE_FAILED ? held_find(b, seq) : NULL;
     if (h && h->push) /* an outside consumer is told, and says it again */
-        remember(b, seq, token, o, false);
+        remember(b, seq, token, o, extras_copy(kept), false);
     if (rc != COMPLETED)
         return rc;
-    remember(b, seq, token, o, true);
+    remember(b, seq, token, o, extras_copy(kept), true);
     finish_try(b, seq, &r, o, AT_LEASE);
+    record_extras(b, seq, kept);
     return COMPLETED;
 }
 
 enum completed spool_complete(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                               const struct outcome *o)
 {
-    return complete_by_token(b, seq, token, o);
+    return spool_complete_with(b, seq, token, o, NULL);
 }
 
 enum completed spool_extend(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],

@@ -5,15 +5,18 @@ libspool_a_SOURCES = \
 	src/spool/accept.c \
 	src/spool/append.c \
 	src/spool/box.c \
+	src/spool/calls.c \
 	src/spool/claim.c \
 	src/spool/finish.c \
 	src/spool/import.c \
 	src/spool/internal.h \
 	src/spool/lanes.c \
+	src/spool/marks.c \
 	src/spool/people.c \
 	src/spool/query.c \
 	src/spool/remember.c \
 	src/spool/rows.c \
+	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \
 	src/spool/verify.c \
 	src/spool/work.c

@@ -133,9 +133,10 @@ void row_put_lane(struct spool_box *b, uint32_t epoch, struct lane lane, const s
     buf_free(&v);
 }
 
+/* Calls have no update_id, and their hash is random: it only tells one call from another. */
 static struct key id_key(const struct spool_box *b, const struct event *ev)
 {
-    return key_id(b->bot_id, ev->has_update_id ? ev->update_id : -1, ev->hash);
+    return key_id(b->bot_id, ev->is_call ? -2 : ev->has_update_id ? ev->update_id : -1, ev->hash);
 }
 
 int row_id(struct spool_box *b, const struct event *ev, uint64_t *seq)

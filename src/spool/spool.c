@@ -23,6 +23,7 @@ struct spool *spool_open(const struct spool_options *options, int64_t now, struc
 
     sp->now = sp->opened_at = now;
     sp->work_left = sp->expire_left = WORK_PER_TICK;
+    sp->marks_from = sp->marks_due = INT64_MIN;
     list_init(&sp->boxes);
     list_init(&sp->claiming);
     list_init(&sp->remembered);
@@ -49,8 +50,7 @@ void spool_close(struct spool *sp)
     spool_free(sp);
 }
 
-/* ---- the tick
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the tick ----------------------------------------------------------------------------------- */
 
 void spool_begin(struct spool *sp, int64_t now)
 {
@@ -64,10 +64,10 @@ static void recover(struct spool *sp)
 {
     sp->was_failed = true; /* claims of this process are alive: they are not released */
     sp->opened_at = sp->now;
+    sp->marks_from = sp->marks_due = INT64_MIN;
     if (boxes_load(sp) < 0)
         return;
-    list_each(&sp->boxes, it)
-    {
+    list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
         if (b->attached)
             spool_attach(sp, b->bot_id, b->which, b->name, &b->policy);
@@ -147,8 +147,7 @@ void spool_on_durable(struct spool *sp, spool_done_fn *fn, void *arg)
 void spool_forget(struct spool *sp, void *arg)
 {
     store_forget(sp->store, arg);
-    list_each(&sp->claiming, it)
-    {
+    list_each(&sp->claiming, it) {
         struct claiming *cl = list_item(it, struct claiming, link);
         if (cl->arg == arg)
             cl->fn = NULL; /* the claim is let go once it is written */

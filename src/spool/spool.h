@@ -28,8 +28,7 @@
 struct spool;
 struct spool_box; /* one bot's box: owned by the spool, valid until spool_close */
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------ */
 
 struct spool_options {
     const char *dir; /* made (0700) if missing; must be empty or a spool */
@@ -47,8 +46,7 @@ struct spool *spool_open(const struct spool_options *options, int64_t now, struc
 /* Commits what is open and closes. Callbacks not yet run are run with ok = false. */
 void spool_close(struct spool *sp);
 
-/* ---- the tick
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the tick ----------------------------------------------------------------------------------- */
 
 void spool_begin(struct spool *sp, int64_t now);
 void spool_work(struct spool *sp);
@@ -70,14 +68,14 @@ void spool_on_durable(struct spool *sp, spool_done_fn *fn, void *arg);
 /* Forgets every callback with this arg that has not run yet: for an owner that goes away. */
 void spool_forget(struct spool *sp, void *arg);
 
-/* ---- boxes
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- boxes -------------------------------------------------------------------------------------- */
 
 struct spool_policy {
     enum order order;
     struct outcome_policy outcome;
     int64_t lease_ms;
     unsigned concurrency;
+    bool serve; /* by spool_serve: nothing is claimed; what it holds is let go when this becomes false */
     enum expire_mode expire;
     struct expire_rule expire_rules[EXPIRE_KINDS_MAX];
     size_t n_expire_rules;
@@ -118,8 +116,7 @@ void spool_box_status(struct spool_box *b, struct spool_box_status *out); /* O(1
 /* Durable with the batch. what: "intake" or "deliver". */
 void spool_pause(struct spool_box *b, bool intake, bool paused);
 
-/* ---- intake
- * --------------------------------------------------------------------------------------------------- */
+/* ---- intake ------------------------------------------------------------------------------------- */
 
 enum accepted { ACCEPTED_NEW, ACCEPTED_DUPLICATE, ACCEPTED_FAILED /* store unhealthy */ };
 
@@ -137,8 +134,7 @@ struct poll_position {
 void spool_set_position(struct spool_box *b, const struct poll_position *p);
 void spool_get_position(struct spool_box *b, struct poll_position *out);
 
-/* ---- claim and complete
- * --------------------------------------------------------------------------------------- */
+/* ---- claim and complete ------------------------------------------------------------------------- */
 
 struct claim {
     struct spool_box *box;
@@ -174,15 +170,81 @@ enum completed {
     COMPLETE_FAILED /* store unhealthy: pull: tell the consumer; push: it is remembered and applied later */
 };
 
+/* A Bot API call that goes out: what core/call makes of a handler's answer. All borrowed. */
+struct spool_call {
+    const char *method;
+    const char *content_type;
+    struct slice body; /* as it came */
+    struct lane lane;  /* LANE_EVENT: it belongs to no chat */
+    bool has_chat;
+    int64_t chat;
+    bool once;
+    const char *refused; /* why it cannot be sent: it is stored dead, for a person to see; NULL: it can */
+};
+
+/* What a completion with OUTCOME_DONE records in the same batch. All borrowed, copied if needed. */
+struct spool_extras {
+    const struct slice *keys; /* idempotency keys that are now done */
+    size_t n_keys;
+    int64_t keys_ttl_ms; /* 0: the default */
+    const struct spool_call *calls;
+    size_t n_calls;
+};
+
 /* Ends a try with an outcome (copied). Always remembered over a failing store for push tokens. */
 enum completed spool_complete(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                               const struct outcome *o);
+/* The same, with what a success records. extras may be NULL. */
+enum completed spool_complete_with(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                                   const struct outcome *o, const struct spool_extras *extras);
 /* Moves the deadline of a held event to now + by_ms (at most 12 h). */
 enum completed spool_extend(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                             int64_t by_ms, int64_t *deadline);
 
-/* ---- people
- * --------------------------------------------------------------------------------------------------- */
+/* ---- idempotency keys and calls ----------------------------------------------------------------- */
+
+#define SPOOL_KEY_MAX 256                 /* bytes of a key */
+#define SPOOL_KEY_TTL_MS (72 * 3600000LL) /* kept so long where no time is given */
+#define SPOOL_KEY_TTL_MAX_MS (90 * 24 * 3600000LL)
+
+enum keyed {
+    KEY_FIRST,
+    KEY_IS_HELD,
+    KEY_IS_DONE,
+    KEY_LOST, /* the event is not held by this token */
+    KEY_UNKNOWN,
+    KEY_TOO_MANY, /* an event holds at most MARKS_MAX */
+    KEY_FAILED
+};
+/* Asks for a key on behalf of an event in processing: held by it from then on, done with it, let go when its try
+ * ends otherwise. seq 0: without an event, recorded as done at once. The answer counts once the batch is durable. */
+enum keyed spool_key(struct spool_box *b, struct slice key, int64_t ttl_ms, uint64_t seq,
+                     const unsigned char token[TOKEN_BYTES]);
+
+/* Puts a call into the bot's box out. key: of idempotency, empty: none; a known one is ACCEPTED_DUPLICATE. */
+enum accepted spool_append_call(struct spool_box *out, const struct spool_call *call, struct slice key,
+                                uint64_t *seq);
+
+/* ---- the drop-in Bot API: updates served in order of arrival, as one run from the oldest --------- */
+
+struct served {
+    uint64_t seq;
+    int64_t served_id; /* only ever grows */
+    struct event ev;   /* payload borrows from record */
+    struct buf record; /* owned */
+};
+/* Hands out up to max of the oldest unfinished events (about max_bytes of payload at most), those handed out
+ * before first. wanted (may be NULL) says whether the client asked for this kind; what it did not is done at once.
+ * out has room for max; the caller frees each record. To be shown only after spool_on_written. Returns how many. */
+typedef bool spool_wanted_fn(void *arg, const char *kind);
+unsigned spool_serve(struct spool_box *b, unsigned max, size_t max_bytes, spool_wanted_fn *wanted, void *arg,
+                     struct served *out);
+/* An offset confirms what was handed out below it, and nothing else. Returns how many. */
+unsigned spool_serve_confirm(struct spool_box *b, int64_t offset);
+/* Discards all but the last keep unfinished events, at most 200 a call. Returns true when there is no more to do. */
+bool spool_serve_drop(struct spool_box *b, uint64_t keep, const char *who);
+
+/* ---- people ------------------------------------------------------------------------------------- */
 
 enum acted {
     ACTED,
@@ -241,8 +303,7 @@ int spool_cursor_parse(struct slice text, struct spool_cursor *out);
 enum imported { IMPORT_NEW, IMPORT_KNOWN, IMPORT_FAILED };
 enum imported spool_import(struct spool_box *b, const struct event *ev, const struct event_state *st);
 
-/* ---- looking on
- * ------------------------------------------------------------------------------------------------ */
+/* ---- looking on --------------------------------------------------------------------------------- */
 
 /* What happened, for `tail` and later alerts: called after the batch with it was written. */
 enum happening {

@@ -30,6 +30,11 @@ static void end_held(struct spool_box *b, uint64_t seq, const struct outcome *o)
 static void release_dead(struct spool_box *b)
 {
     struct due_item items[WORK_PER_TICK];
+
+    if (b->policy.serve) { /* what was handed out and not confirmed is handed out again as it was */
+        b->releasing = false;
+        return;
+    }
     int n = take_due(b, DUE_LEASE, TIME_NEVER, TIME_NEVER, items, NULL);
 
     for (int i = 0; i < n; i++)
@@ -127,7 +132,9 @@ static void lift_barrier(struct spool_box *b)
 
 static void work_box(struct spool_box *b)
 {
-    if (b->releasing)
+    if (b->unserving)
+        unserve(b);
+    if (b->releasing && !b->unserving)
         release_dead(b);
     if (b->cutting && b->sp->work_left > 0) {
         b->cutting = false;
@@ -142,8 +149,8 @@ static void work_box(struct spool_box *b)
 
 void spool_work(struct spool *sp)
 {
-    list_each(&sp->boxes, it)
-    {
+    marks_expire(sp);
+    list_each(&sp->boxes, it) {
         if (!spool_usable(sp) || sp->work_left == 0)
             return;
         work_box(list_item(it, struct spool_box, link));
@@ -154,7 +161,7 @@ static int64_t box_deadline(const struct spool_box *b)
 {
     int64_t next = b->next_due[DUE_LEASE];
 
-    if (b->releasing || b->cutting || b->lifting)
+    if (b->releasing || b->cutting || b->lifting || b->unserving)
         return b->sp->now;
     if (b->next_due[DUE_RETRY] < next)
         next = b->next_due[DUE_RETRY];
@@ -169,8 +176,9 @@ int64_t spool_next_deadline(const struct spool *sp)
 
     if (!spool_usable(sp))
         return sp->broken ? sp->now : next;
-    list_each(&sp->boxes, it)
-    {
+    if (sp->marks_due < next)
+        next = sp->marks_due;
+    list_each(&sp->boxes, it) {
         int64_t d = box_deadline(list_item(it, struct spool_box, link));
         if (d < next)
             next = d;

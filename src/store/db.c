@@ -21,6 +21,7 @@ static const struct family_setting {
     [FAMILY_STATES] = {"states", 1 << 20, true, false},   [FAMILY_LANES] = {"lanes", 512 << 10, true, true},
     [FAMILY_ORDER] = {"order", 512 << 10, true, false},   [FAMILY_DUE] = {"due", 512 << 10, true, false},
     [FAMILY_IDS] = {"ids", 512 << 10, true, false},       [FAMILY_AUDIT] = {"audit", 64 << 10, false, false},
+    [FAMILY_MARKS] = {"marks", 512 << 10, true, false},
 };
 
 /* Options that have no setter in C. */

@@ -22,6 +22,7 @@ enum family {
     FAMILY_DUE,
     FAMILY_IDS,
     FAMILY_AUDIT,
+    FAMILY_MARKS,
     FAMILIES
 };
 

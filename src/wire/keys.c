@@ -93,6 +93,31 @@ struct key key_audit(int64_t time, uint32_t number)
     return k;
 }
 
+enum mark_row { MARK_BY_KEY = 0, MARK_BY_EXPIRY = 1 };
+
+struct key key_mark(int64_t bot, const unsigned char hash[MARK_BYTES])
+{
+    struct key k = {.n = 0};
+
+    add8(&k, MARK_BY_KEY);
+    add64(&k, order_i64(bot));
+    memcpy(k.b + k.n, hash, MARK_BYTES);
+    k.n += MARK_BYTES;
+    return k;
+}
+
+struct key key_mark_expiry(int64_t expiry, int64_t bot, const unsigned char hash[MARK_BYTES])
+{
+    struct key k = {.n = 0};
+
+    add8(&k, MARK_BY_EXPIRY);
+    add64(&k, order_i64(expiry));
+    add64(&k, order_i64(bot));
+    memcpy(k.b + k.n, hash, MARK_BYTES);
+    k.n += MARK_BYTES;
+    return k;
+}
+
 struct key key_name(const char *name)
 {
     struct key k = {.n = strlen(name)};
@@ -197,5 +222,15 @@ int key_id_decode(struct slice s, int64_t *bot, int64_t *update_id, unsigned cha
     *bot = get_i64(s.p);
     *update_id = get_i64(s.p + 8);
     memcpy(hash, s.p + 16, 8);
+    return 0;
+}
+
+int key_mark_expiry_decode(struct slice s, int64_t *expiry, int64_t *bot, unsigned char hash[MARK_BYTES])
+{
+    if (s.n != 17 + MARK_BYTES || s.p[0] != MARK_BY_EXPIRY)
+        return -1;
+    *expiry = get_i64(s.p + 1);
+    *bot = get_i64(s.p + 9);
+    memcpy(hash, s.p + 17, MARK_BYTES);
     return 0;
 }

@@ -7,8 +7,7 @@
 
 #define VERSION 1
 
-/* ---- writer and reader
- * ------------------------------------------------------------------------------------------ */
+/* ---- writer and reader -------------------------------------------------------------------------- */
 
 static void w8(struct buf *b, unsigned v)
 {
@@ -112,8 +111,7 @@ static int finish(const struct reader *r)
     return r->bad || r->rest.n ? -1 : 0;
 }
 
-/* ---- parts
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- parts -------------------------------------------------------------------------------------- */
 
 static void w_lane(struct buf *b, uint32_t epoch, struct lane lane)
 {
@@ -131,8 +129,7 @@ static void r_lane(struct reader *r, uint32_t *epoch, struct lane *lane)
     lane->b = ri64(r);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------- */
 
 enum event_flag {
     EVENT_ID = 1,
@@ -140,7 +137,8 @@ enum event_flag {
     EVENT_USER = 4,
     EVENT_THREAD = 8,
     EVENT_POLL = 16,
-    EVENT_REPLAY = 32
+    EVENT_REPLAY = 32,
+    EVENT_CALL = 64
 };
 
 static void w_opt(struct buf *out, bool there, int64_t v)
@@ -162,7 +160,8 @@ void record_event(struct buf *out, const struct event *ev)
     w8(out, VERSION);
     w8(out, (ev->has_update_id ? EVENT_ID : 0u) | (p->has_chat ? EVENT_CHAT : 0u) |
                 (p->has_user ? EVENT_USER : 0u) | (p->has_thread ? EVENT_THREAD : 0u) |
-                (p->has_poll ? EVENT_POLL : 0u) | (ev->replay_of ? EVENT_REPLAY : 0u));
+                (p->has_poll ? EVENT_POLL : 0u) | (ev->replay_of ? EVENT_REPLAY : 0u) |
+                (ev->is_call ? EVENT_CALL : 0u));
     w64(out, (uint64_t)ev->received_at);
     buf_add(out, ev->hash, sizeof(ev->hash));
     w_lane(out, ev->epoch, ev->lane);
@@ -173,6 +172,11 @@ void record_event(struct buf *out, const struct event *ev)
     w_opt(out, p->has_poll, p->poll);
     w_opt(out, ev->replay_of != 0, (int64_t)ev->replay_of);
     wtext(out, ev->kind);
+    if (ev->is_call) {
+        w8(out, ev->once);
+        w64(out, ev->made_by);
+        wtext(out, ev->content_type);
+    }
     buf_add_slice(out, ev->payload);
 }
 
@@ -194,14 +198,26 @@ int record_event_decode(struct slice s, struct event *ev)
     r_opt(&r, flags, EVENT_REPLAY, &replay_of);
     ev->replay_of = (uint64_t)replay_of;
     rtext(&r, ev->kind, sizeof(ev->kind));
+    ev->is_call = flags & EVENT_CALL;
+    if (ev->is_call) {
+        ev->once = renum(&r, 1);
+        ev->made_by = r64(&r);
+        rtext(&r, ev->content_type, sizeof(ev->content_type));
+    }
     ev->payload = r.rest;
     return r.bad ? -1 : 0;
 }
 
-/* ---- states
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------------------- */
 
-enum state_flag { STATE_LANE = 1, STATE_LEASE = 2, STATE_PUSH = 4, STATE_REPLAYED = 8 };
+enum state_flag {
+    STATE_LANE = 1,
+    STATE_LEASE = 2,
+    STATE_PUSH = 4,
+    STATE_REPLAYED = 8,
+    STATE_SERVED = 16,
+    STATE_MARKS = 32
+};
 
 void record_state(struct buf *out, const struct state_record *rec)
 {
@@ -210,7 +226,8 @@ void record_state(struct buf *out, const struct state_record *rec)
 
     w8(out, VERSION);
     w8(out, (rec->has_lane ? STATE_LANE : 0u) | (lease ? STATE_LEASE : 0u) | (st->push ? STATE_PUSH : 0u) |
-                (st->replayed_as ? STATE_REPLAYED : 0u));
+                (st->replayed_as ? STATE_REPLAYED : 0u) | (st->served_id ? STATE_SERVED : 0u) |
+                (st->n_marks ? STATE_MARKS : 0u));
     w8(out, st->state);
     w8(out, st->reason);
     w32(out, st->attempts);
@@ -228,12 +245,25 @@ void record_state(struct buf *out, const struct state_record *rec)
     }
     if (st->replayed_as)
         w64(out, st->replayed_as);
+    if (st->served_id)
+        w64(out, (uint64_t)st->served_id);
+    if (st->n_marks) {
+        w8(out, (unsigned)st->n_marks);
+        buf_add(out, st->marks, st->n_marks * MARK_BYTES);
+    }
     w8(out, (unsigned)st->n_history);
     for (size_t i = 0; i < st->n_history; i++) {
         w64(out, (uint64_t)st->history[i].at);
         w8(out, st->history[i].outcome);
         wtext(out, st->history[i].error);
     }
+}
+
+static void r_marks(struct reader *r, struct event_state *st)
+{
+    st->n_marks = renum(r, MARKS_MAX);
+    for (size_t i = 0; i < st->n_marks; i++)
+        memcpy(st->marks[i], rbytes(r, MARK_BYTES), MARK_BYTES);
 }
 
 static void r_history(struct reader *r, struct event_state *st)
@@ -273,12 +303,14 @@ int record_state_decode(struct slice s, struct state_record *rec)
         memcpy(st->token, rbytes(&r, sizeof(st->token)), sizeof(st->token));
     }
     st->replayed_as = flags & STATE_REPLAYED ? r64(&r) : 0;
+    st->served_id = flags & STATE_SERVED ? ri64(&r) : 0;
+    if (flags & STATE_MARKS)
+        r_marks(&r, st);
     r_history(&r, st);
     return finish(&r);
 }
 
-/* ---- the small ones
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the small ones ----------------------------------------------------------------------------- */
 
 void record_lane(struct buf *out, const struct lane_record *rec)
 {
@@ -296,13 +328,13 @@ int record_lane_decode(struct slice s, struct lane_record *rec)
     return finish(&r);
 }
 
-enum box_flag { BOX_PAUSED_INTAKE = 1, BOX_PAUSED_DELIVER = 2, BOX_BREAKER_OPEN = 4 };
+enum box_flag { BOX_PAUSED_INTAKE = 1, BOX_PAUSED_DELIVER = 2, BOX_BREAKER_OPEN = 4, BOX_SERVING = 8 };
 
 void record_box(struct buf *out, const struct box_record *rec)
 {
     w8(out, VERSION);
     w8(out, (rec->paused_intake ? BOX_PAUSED_INTAKE : 0u) | (rec->paused_deliver ? BOX_PAUSED_DELIVER : 0u) |
-                (rec->breaker_open ? BOX_BREAKER_OPEN : 0u));
+                (rec->breaker_open ? BOX_BREAKER_OPEN : 0u) | (rec->serving ? BOX_SERVING : 0u));
     wtext(out, rec->name);
     w64(out, rec->next_seq);
     w8(out, rec->order);
@@ -311,6 +343,7 @@ void record_box(struct buf *out, const struct box_record *rec)
     w8(out, rec->breaker_cause);
     w64(out, (uint64_t)rec->breaker_since);
     w32(out, rec->breaker_probes);
+    w64(out, (uint64_t)rec->last_served_id);
     w8(out, COUNTERS); /* later versions may add counters */
     for (size_t i = 0; i < COUNTERS; i++)
         w64(out, rec->counters[i]);
@@ -330,6 +363,7 @@ int record_box_decode(struct slice s, struct box_record *rec)
     rec->paused_intake = flags & BOX_PAUSED_INTAKE;
     rec->paused_deliver = flags & BOX_PAUSED_DELIVER;
     rec->breaker_open = flags & BOX_BREAKER_OPEN;
+    rec->serving = flags & BOX_SERVING;
     rtext(&r, rec->name, sizeof(rec->name));
     rec->next_seq = r64(&r);
     rec->order = (enum order)renum(&r, ORDER_NONE);
@@ -338,6 +372,7 @@ int record_box_decode(struct slice s, struct box_record *rec)
     rec->breaker_cause = (enum breaker_cause)renum(&r, BREAKER_FAILURES);
     rec->breaker_since = ri64(&r);
     rec->breaker_probes = r32(&r);
+    rec->last_served_id = ri64(&r);
     unsigned n_counters = r8(&r);
     for (unsigned i = 0; i < n_counters; i++) {
         uint64_t v = r64(&r);
@@ -395,6 +430,28 @@ int record_audit_decode(struct slice s, struct audit_record *rec)
     rec->box = (enum box)renum(&r, BOX_OUT);
     rec->seq = r64(&r);
     rec->copy = r64(&r);
+    return finish(&r);
+}
+
+void record_mark(struct buf *out, const struct mark_record *rec)
+{
+    w8(out, VERSION);
+    w8(out, rec->done);
+    w64(out, (uint64_t)rec->expiry);
+    w64(out, (uint64_t)rec->ttl);
+    w8(out, rec->box);
+    w64(out, rec->seq);
+}
+
+int record_mark_decode(struct slice s, struct mark_record *rec)
+{
+    struct reader r = reader(s);
+
+    rec->done = renum(&r, 1);
+    rec->expiry = ri64(&r);
+    rec->ttl = ri64(&r);
+    rec->box = (enum box)renum(&r, BOX_OUT);
+    rec->seq = r64(&r);
     return finish(&r);
 }
 

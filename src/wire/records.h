@@ -65,6 +65,8 @@ struct box_record {
     enum breaker_cause breaker_cause;
     int64_t breaker_since;
     uint32_t breaker_probes;
+    bool serving;           /* the drop-in API hands its events out, or did and may hold some */
+    int64_t last_served_id; /* 0: none yet */
 };
 void record_box(struct buf *out, const struct box_record *r);
 /* r->epochs is to be freed by the caller. */
@@ -88,6 +90,16 @@ struct audit_record {
 };
 void record_audit(struct buf *out, const struct audit_record *r);
 int record_audit_decode(struct slice s, struct audit_record *r);
+
+/* `marks`: an idempotency key. */
+struct mark_record {
+    bool done;           /* else held by an event in processing */
+    int64_t expiry, ttl; /* expiry: of a done one */
+    enum box box;
+    uint64_t seq; /* of the event; 0: recorded without one */
+};
+void record_mark(struct buf *out, const struct mark_record *r);
+int record_mark_decode(struct slice s, struct mark_record *r);
 
 /* A bare number (`ids`: the seq; meta/schema). */
 void record_u64(struct buf *out, uint64_t v);
