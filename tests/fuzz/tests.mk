@@ -8,11 +8,10 @@ FUZZ_WIRE = libwire.a libcore.a libbase.a $(LLHTTP_LIBS) $(YAJL_LIBS)
 FUZZ_DELIVER = libdeliver.a $(FUZZ_WIRE)
 FUZZ_SERVE = libserve.a $(FUZZ_WIRE) $(OPENSSL_LIBS)
 FUZZ_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/fuzz
-FUZZ_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+FUZZ_LINK = $(AM_LDFLAGS) -fsanitize=fuzzer
 
 check_PROGRAMS += \
 	tests/fuzz/fuzz-config \
-	tests/fuzz/fuzz-filter \
 	tests/fuzz/fuzz-filter \
 	tests/fuzz/fuzz-http \
 	tests/fuzz/fuzz-json \
@@ -28,9 +27,6 @@ tests_fuzz_fuzz_config_LDADD = $(FUZZ_CORE)
 tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_filter_LDADD = $(FUZZ_SERVE)
-tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c tests/fuzz/replay.c tests/fuzz/fuzz.h
-tests_fuzz_fuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_fuzz_filter_LDADD = libserve.a $(FUZZ_WIRE) $(OPENSSL_LIBS)
 tests_fuzz_fuzz_http_SOURCES = tests/fuzz/fuzz-http.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_http_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_http_LDADD = $(FUZZ_WIRE)
@@ -57,7 +53,6 @@ if FUZZERS
 noinst_PROGRAMS += \
 	tests/fuzz/libfuzz-config \
 	tests/fuzz/libfuzz-filter \
-	tests/fuzz/libfuzz-filter \
 	tests/fuzz/libfuzz-http \
 	tests/fuzz/libfuzz-json \
 	tests/fuzz/libfuzz-record \
@@ -68,43 +63,39 @@ noinst_PROGRAMS += \
 
 tests_fuzz_libfuzz_config_SOURCES = tests/fuzz/fuzz-config.c
 tests_fuzz_libfuzz_config_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_config_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_config_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_config_LDADD = $(FUZZ_CORE)
 tests_fuzz_libfuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c
 tests_fuzz_libfuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_filter_LDADD = $(FUZZ_SERVE)
-tests_fuzz_libfuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c
-tests_fuzz_libfuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LDFLAGS)
-tests_fuzz_libfuzz_filter_LDADD = libserve.a $(FUZZ_WIRE) $(OPENSSL_LIBS)
 tests_fuzz_libfuzz_http_SOURCES = tests/fuzz/fuzz-http.c
 tests_fuzz_libfuzz_http_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_http_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_http_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_http_LDADD = $(FUZZ_WIRE)
 tests_fuzz_libfuzz_json_SOURCES = tests/fuzz/fuzz-json.c
 tests_fuzz_libfuzz_json_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_json_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_json_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_json_LDADD = $(FUZZ_WIRE)
 tests_fuzz_libfuzz_record_SOURCES = tests/fuzz/fuzz-record.c
 tests_fuzz_libfuzz_record_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_record_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_record_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_record_LDADD = $(FUZZ_WIRE)
 tests_fuzz_libfuzz_socks5_SOURCES = tests/fuzz/fuzz-socks5.c
 tests_fuzz_libfuzz_socks5_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_socks5_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_socks5_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_socks5_LDADD = $(FUZZ_WIRE)
 tests_fuzz_libfuzz_update_SOURCES = tests/fuzz/fuzz-update.c
 tests_fuzz_libfuzz_update_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_update_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_update_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_update_LDADD = $(FUZZ_CORE)
 tests_fuzz_libfuzz_url_SOURCES = tests/fuzz/fuzz-url.c
 tests_fuzz_libfuzz_url_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_url_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_url_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_url_LDADD = $(FUZZ_WIRE)
 tests_fuzz_libfuzz_worker_SOURCES = tests/fuzz/fuzz-worker.c
 tests_fuzz_libfuzz_worker_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_libfuzz_worker_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_libfuzz_worker_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_worker_LDADD = $(FUZZ_DELIVER)
 endif
 
