@@ -32,6 +32,7 @@ struct check {
     struct buf json;
     int exit_code; /* of the first that is bad */
     unsigned doubtful;
+    bool running; /* a daemon answers */
 };
 
 /* One line: "ok  what: text", and what to do if it is not good. */
@@ -154,6 +155,7 @@ static void check_store(struct check *c)
 
     if (q && request_send(q, "GET", "/v1/status", slice_make(NULL, 0), &a, &e) == 0) {
         char *trouble = show_text(a.root, "trouble"), *version = show_text(a.root, "version");
+        c->running = true;
         if (json_true(json_get(a.root, "healthy")))
             tell(c, GOOD, 0, "store", NULL, "held by the daemon, which answers (%s)", version);
         else
@@ -433,7 +435,7 @@ static int run_check(struct cli *cli, int argc, char **argv)
         buf_free(&c.json);
     } else if (c.exit_code == EX_OK) {
         cli_print(c.doubtful ? "usable; see the warnings\n" : "all well\n");
-        cli_next(cli, "run");
+        cli_next(cli, c.running ? "status" : "run");
     }
     return cli_finish(c.exit_code);
 }

@@ -175,6 +175,7 @@ struct words {
     char **plain; /* those that are no options; the first is the command */
     int n_plain;
     bool help, version;
+    const char *unknown; /* an option of no command: told when the command is known */
 };
 
 static int add_given(struct cli *cli, const struct cli_option *o, const char *value)
@@ -214,6 +215,10 @@ static int long_option(struct cli *cli, struct words *w, const struct command *c
         o = c ? in_table(c->options, name, n) : option_named(name, n);
     if (!c && !o && strcmp(name, "version") == 0) {
         w->version = true;
+        return 0;
+    }
+    if (!o && !c) {
+        w->unknown = name;
         return 0;
     }
     if (!o)
@@ -272,6 +277,8 @@ static int run(struct cli *cli, char **argv, struct words *w)
     if (rc)
         return rc;
     if (w->n_plain == 0) {
+        if (w->unknown)
+            return unknown_option(NULL, w->unknown, strcspn(w->unknown, "="));
         if (w->version)
             return command_version.run(cli, 0, w->plain);
         if (w->help)

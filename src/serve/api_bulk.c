@@ -120,8 +120,7 @@ static void job_keep(struct job *job)
     job->number = ++api->last_job;
     list_add_tail(&api->jobs, &job->kept);
     api->n_jobs++;
-    list_each(&api->jobs, it)
-    {
+    list_each(&api->jobs, it) {
         struct job *old = list_item(it, struct job, kept);
         if (api->n_jobs <= JOBS_KEPT)
             break;
@@ -218,7 +217,8 @@ static void job_slice(struct api_work *w, int64_t until_us)
 
 void api_jobs_free(struct api *api)
 {
-    list_each(&api->jobs, it) job_free(list_item(it, struct job, kept));
+    list_each(&api->jobs, it)
+        job_free(list_item(it, struct job, kept));
 }
 
 /* GET /v1/jobs/N */
@@ -231,8 +231,7 @@ void api_job(struct api_call *c, const struct api_request *r, const struct param
     (void)p;
     if (text_to_i64(slice_make(r->path.p + n_prefix, r->path.n - n_prefix), 1, INT64_MAX, &number) < 0)
         number = 0;
-    list_each(&c->api->jobs, it)
-    {
+    list_each(&c->api->jobs, it) {
         const struct job *job = list_item(it, struct job, kept);
         if (job->number != number)
             continue;

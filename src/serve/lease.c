@@ -140,8 +140,7 @@ static void claimed(void *arg, struct claim *c)
 /* Whether another waiter of the same box still wants something. */
 static bool has_rival(const struct leases *l, const struct waiter *w)
 {
-    list_each(&l->waiters, it)
-    {
+    list_each(&l->waiters, it) {
         const struct waiter *other = list_item(it, struct waiter, link);
         if (other != w && other->box == w->box && other->want)
             return true;
@@ -166,8 +165,7 @@ static bool offer_round(struct leases *l)
 {
     bool any = false;
 
-    list_each(&l->waiters, it)
-    {
+    list_each(&l->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         any |= offer(w, has_rival(l, w) ? 1 : w->want);
     }
@@ -180,8 +178,7 @@ void leases_serve(struct leases *l)
 
     while (!list_empty(&l->waiters) && !spool_batch_full(l->api->sp) && offer_round(l))
         ;
-    list_each(&l->waiters, it)
-    {
+    list_each(&l->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         if (!w->expected && w->deadline <= now)
             waiter_answer(w);
@@ -192,8 +189,7 @@ int64_t leases_next_deadline(const struct leases *l)
 {
     int64_t first = TIME_NEVER;
 
-    list_each(&l->waiters, it)
-    {
+    list_each(&l->waiters, it) {
         const struct waiter *w = list_item(it, struct waiter, link);
         if (!w->expected && w->deadline < first)
             first = w->deadline;
@@ -213,8 +209,7 @@ struct leases *leases_new(struct api *api)
 
 void leases_free(struct leases *l)
 {
-    list_each(&l->gone, it)
-    {
+    list_each(&l->gone, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         spool_forget(l->api->sp, w);
         waiter_free(w);

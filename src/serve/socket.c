@@ -96,8 +96,7 @@ void socket_free(struct socket_server *s)
 {
     if (!s)
         return;
-    list_each(&s->waiting, it)
-    {
+    list_each(&s->waiting, it) {
         struct exchange *x = list_item(it, struct exchange, link);
         http_on_gone(x->http, NULL, NULL);
         api_cancel(x->call);

@@ -164,8 +164,7 @@ void tail_serve(struct tail *t)
 {
     int64_t now = api_now(t->api);
 
-    list_each(&t->waiters, it)
-    {
+    list_each(&t->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         if (has_news(t, w) || w->deadline <= now)
             answer(t, w);
@@ -176,8 +175,7 @@ int64_t tail_next_deadline(const struct tail *t)
 {
     int64_t first = TIME_NEVER;
 
-    list_each(&t->waiters, it)
-    {
+    list_each(&t->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         if (has_news(t, w)) /* it happened in this tick's commit, after tail_serve */
             return 0;

@@ -43,7 +43,7 @@ static int scratch_file(void)
 /* Runs one line of words; "%" stands for the config's path. Returns the exit code. */
 static int run(const char *line)
 {
-    char *words[32] = {"tgspool"}, *copy = xstrdup(line), *save = NULL;
+    char name[] = "tgspool", *words[32] = {name}, *copy = xstrdup(line), *save = NULL;
     int n = 1, status, out_fd = scratch_file(), err_fd = scratch_file();
 
     for (char *w = strtok_r(copy, " ", &save); w && n < 31; w = strtok_r(NULL, " ", &save))
@@ -128,7 +128,9 @@ static void test_mistakes_get_a_hint(void **state)
         {"frobnicate", "`tgspool --help` lists them"},
         {"list --stat dead", "did you mean --state?"},
         {"list --frob", "`tgspool list --help` lists them"},
-        {"--frob list", "`tgspool --help` lists them"},
+        {"--frob list", "list has no option --frob"},
+        {"--frob", "`tgspool --help` lists them"},
+        {"--hepl", "did you mean --help?"},
         {"list --state", "--state STATES"},
         {"list --json=yes", "takes no value"},
         {"list --state dead --state done", "twice"},

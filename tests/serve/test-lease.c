@@ -12,6 +12,13 @@ static char *word(const struct json *event, const char *more)
                      reply_text(event, "lease"), more);
 }
 
+/* An event arrives and is claimed; claim is to be cleared. */
+static void arrive_and_claim(struct rig *r, struct reply *claim)
+{
+    rig_arrive(r, 5, 42);
+    rig_expect(r, claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+}
+
 static void test_claim_gives_envelope_and_update(void **state)
 {
     struct rig *r = rig_of(state);
@@ -127,8 +134,7 @@ static void test_ack_answers_only_when_durable(void **state)
     struct rig *r = rig_of(state);
     struct reply claim, p;
 
-    rig_arrive(r, 5, 42);
-    rig_expect(r, &claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+    arrive_and_claim(r, &claim);
     char *body = word(reply_event(&claim, 0), "");
     rig_start(r, &p, "POST", "/v1/ack", body);
     assert_false(p.answered);
@@ -147,8 +153,7 @@ static void test_ack_of_a_gone_client_still_counts(void **state)
     struct rig *r = rig_of(state);
     struct reply claim, p;
 
-    rig_arrive(r, 5, 42);
-    rig_expect(r, &claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+    arrive_and_claim(r, &claim);
     char *body = word(reply_event(&claim, 0), "");
     rig_start(r, &p, "POST", "/v1/ack", body);
     api_cancel(p.call);
@@ -164,8 +169,7 @@ static void test_nack(void **state)
     struct rig *r = rig_of(state);
     struct reply claim, p;
 
-    rig_arrive(r, 5, 42);
-    rig_expect(r, &claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+    arrive_and_claim(r, &claim);
     char *body = word(reply_event(&claim, 0), ",\"error\":\"no stock\",\"retry_after\":90");
     rig_expect(r, &p, 200, "POST", "/v1/nack", body);
     struct event_state st = world_state(&r->w, 1);
@@ -238,8 +242,7 @@ static void test_batch_with_a_mistake_does_nothing(void **state)
     struct rig *r = rig_of(state);
     struct reply claim;
 
-    rig_arrive(r, 5, 42);
-    rig_expect(r, &claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+    arrive_and_claim(r, &claim);
     char *one = word(reply_event(&claim, 0), "");
     char *body = xasprintf("{\"events\":[%s,{\"id\":\"shop/5\",\"lese\":\"zz\"}]}", one);
     rig_refused(r, 400, "bad_request", "POST", "/v1/ack", body);
@@ -255,8 +258,7 @@ static void test_ack_finds_the_claimed_one_of_two(void **state)
     struct rig *r = rig_of(state);
     struct reply claim, p;
 
-    rig_arrive(r, 5, 42);
-    rig_expect(r, &claim, 200, "POST", "/v1/claim", "{\"bot\":\"shop\"}");
+    arrive_and_claim(r, &claim);
     world_begin(&r->w);
     world_accept(&r->w, 5, 42, "edited");
     world_commit(&r->w);

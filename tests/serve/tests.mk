@@ -12,7 +12,8 @@ check_PROGRAMS += \
 	tests/serve/test-lease \
 	tests/serve/test-line \
 	tests/serve/test-params \
-	tests/serve/test-show
+	tests/serve/test-show \
+	tests/serve/test-socket
 tests_serve_test_api_SOURCES = tests/serve/test-api.c $(SERVE_STAGE)
 tests_serve_test_api_LDADD = $(SERVE_SPOOL)
 tests_serve_test_commands_SOURCES = tests/serve/test-commands.c
@@ -25,4 +26,6 @@ tests_serve_test_params_SOURCES = tests/serve/test-params.c
 tests_serve_test_params_LDADD = $(SERVE_PURE)
 tests_serve_test_show_SOURCES = tests/serve/test-show.c
 tests_serve_test_show_LDADD = libcli.a libwire.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
+tests_serve_test_socket_SOURCES = tests/serve/test-socket.c $(SERVE_STAGE)
+tests_serve_test_socket_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 endif
