@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 
-/* ---- writing: into a buffer, commas and quotes by the writer ------------------------------------------ */
+/* ---- writing: into a buffer, commas and quotes by the writer ------------------------------------ */
 
 struct json_out {
     struct buf *out; /* borrowed */
@@ -39,7 +39,7 @@ void json_kv_int(struct json_out *j, const char *key, int64_t v);
 void json_kv_uint(struct json_out *j, const char *key, uint64_t v);
 void json_kv_bool(struct json_out *j, const char *key, bool v);
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 struct json; /* a value in a tree; borrowed from its root */
 
