@@ -28,8 +28,8 @@ int64_t loop_now(const struct loop *l); /* clock_now() as read at the start of t
 void loop_update_now(struct loop *l);   /* after something long, such as a sync */
 
 /* A timer, embedded in its owner, who reads nothing of it but `deadline`. Deadlines in clock_now()
- * milliseconds; a past one becomes now. Timers of one deadline are called in the order in which they were set; one that is set to a
- * time already past is called in the next turn, so that a timer may set itself again. */
+ * milliseconds; a past one becomes now. Timers of one deadline are called in the order in which they were
+ * set, and one set by a timer's callback is called in the next turn at the earliest. */
 typedef void timer_fn(void *arg);
 struct timer {
     timer_fn *fn;
