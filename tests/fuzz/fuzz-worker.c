@@ -1,29 +1,20 @@
 /* What a handler writes, against any bytes: a worker's line of answer, and the last line of standard error, which must
  * come out the same however the bytes are cut into pieces. */
-#include <stdlib.h>
-
 #include "deliver/answer.h"
 #include "deliver/errline.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool truth)
-{
-    if (!truth)
-        abort();
-}
+#include "fuzz.h"
 
 static void try_answer(struct slice line)
 {
     struct answer a;
 
     if (answer_parse(line, &a)) {
-        must(!a.root);
+        CHECK(!a.root);
         return;
     }
-    must(a.id.p != NULL && a.after_ms >= -1);
-    must(a.kind != ANSWER_EXTEND || a.extend_ms > 0);
-    must(a.kind == ANSWER_FAILED || (!a.dead && !a.error.n));
+    CHECK(a.id.p != NULL && a.after_ms >= -1);
+    CHECK(a.kind != ANSWER_EXTEND || a.extend_ms > 0);
+    CHECK(a.kind == ANSWER_FAILED || (!a.dead && !a.error.n));
     answer_free(&a);
 }
 
@@ -40,8 +31,8 @@ static void try_errline(struct slice text)
         errline_add(&pieces, slice_make(text.p + at, n));
     }
     struct slice last = errline_end(&whole);
-    must(last.n <= ERROR_MAX && slice_eq(last, errline_end(&pieces)));
-    must(whole.after_ms >= -1 && whole.after_ms == pieces.after_ms);
+    CHECK(last.n <= ERROR_MAX && slice_eq(last, errline_end(&pieces)));
+    CHECK(whole.after_ms >= -1 && whole.after_ms == pieces.after_ms);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
