@@ -79,7 +79,7 @@ def test_replay(either):
 
 
 def test_pause_and_resume(filled, api):
-    filled.cli("pause", "shop", "--what", "deliver")
+    filled.cli("pause", "shop", "deliver")
     api.inject_message(5, "x")
     filled.wait_counts(pending=1)
     filled.cli("discard", filled.events(state="pending")[0]["id"])
@@ -89,7 +89,7 @@ def test_pause_and_resume(filled, api):
     filled.wait_counts(pending=1)
     filled.cli("resume", "shop")
     filled.wait_counts(pending=0, done=4)
-    filled.cli("pause", "shop", "--what", "intake")
+    filled.cli("pause", "shop", "intake")
     api.inject_message(7, "x")
     assert filled.counts()["paused"]["intake"]
     filled.stop()

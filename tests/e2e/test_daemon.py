@@ -152,15 +152,18 @@ def test_nothing_secret_is_seen(spool, api):
         f"cat >/dev/null\nenv >>{seen}\ntr '\\0' ' ' </proc/$PPID/cmdline >>{seen}\n"
         f"case $TGSPOOL_ATTEMPT in 1) echo '{MARKER} of the handler {TOKEN}' >&2; exit 1;; esac")
     spool.configure(command=handler, retry="[20ms]", token_file=None, token_env="SHOP_TOKEN")
-    for fault in ({"type": "status"}, {"type": "cut", "at": 50}, {"type": "bad_json"},
-                  {"type": "status", "status": 409}, {"type": "status", "status": 429, "retry_after": 1},
-                  {"type": "status", "status": 400, "body": f'{{"ok":false,"error_code":400,"description":"{TOKEN}"}}'}):
-        api.fault(**fault)
     api.inject_raw(f'{{"update_id":@ID@,"message":{{{{"{MARKER}"}}'.encode())
     for i in range(5):
         api.inject_message(i, MARKER)
     spool.start(env={"SHOP_TOKEN": TOKEN})
-    spool.wait_counts(done=5, timeout=110)
+    spool.wait_counts(done=5, dead=1)
+    for fault in ({"type": "cut", "at": 50}, {"type": "bad_json", "body": f'{{"ok":true,"result":["{MARKER}"'},
+                  {"type": "status", "status": 409}, {"type": "status", "status": 429, "retry_after": 1},
+                  {"type": "status", "status": 400, "body": f'{{"ok":false,"error_code":400,"description":"{TOKEN}"}}'}):
+        api.fault(**fault)
+    api.inject_message(6, MARKER)
+    spool.wait_counts(done=6, timeout=90)
+    assert api.state()["faults"] == 0
     status = repr(spool.api("GET", "/v1/status")) + repr(spool.events())
     cmdline = open(f"/proc/{spool.process.pid}/cmdline").read()
     spool.stop()
@@ -213,8 +216,8 @@ MISTAKES = {
     "a missing token file": (("@DIR@/token", "@DIR@/nothing"), None, ["nothing"]),
     "a world-readable token file": (("@DIR@/token", "@DIR@/open"), None, ["open", "chmod"]),
     "an empty token file": (("@DIR@/token", "@DIR@/empty"), None, ["empty"]),
-    "a token that is none": (("@DIR@/token", "@DIR@/nonsense"), None, ["nonsense"]),
-    "an unset token variable": (("token_file: @DIR@/token", "token_env: NOT_SET_HERE"), None, ["NOT_SET_HERE"]),
+    "a token that is none": (("@DIR@/token", "@DIR@/nonsense"), 7, ["token_file", "digits"]),
+    "an unset token variable": (("token_file: @DIR@/token", "token_env: NOT_SET_HERE"), 7, ["token_env", "not set"]),
     "two bots of one id": (("  shop:", "  twin:\n    token_file: @DIR@/token\n    deliver: pull\n  shop:"), None,
                            ["twin", "shop"]),
     "a bad proxy": (("deliver: pull", "deliver: pull\n    proxy_file: @DIR@/proxy"), None, ["proxy"]),
