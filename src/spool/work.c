@@ -165,7 +165,9 @@ static int64_t box_deadline(const struct spool_box *b)
         return b->sp->now;
     if (b->next_due[DUE_RETRY] < next)
         next = b->next_due[DUE_RETRY];
-    if (b->breaker.open && !b->breaker.probing && b->maybe_ready && b->breaker.probe_at < next)
+    /* A probe whose time has come and that nobody took (paused, no consumer) is no reason to wake again. */
+    if (b->breaker.open && !b->breaker.probing && b->maybe_ready && b->breaker.probe_at > b->sp->now &&
+        b->breaker.probe_at < next)
         next = b->breaker.probe_at;
     return next;
 }
