@@ -311,6 +311,50 @@ static void unavailable_opens_and_probes_rotate(void **state)
     world_verify(w);
 }
 
+/* Answers of claims that were made before it opened: none of them ends the probe that is out. */
+static void late_failures_do_not_end_the_probe(void **state)
+{
+    struct world *w = *state;
+    uint64_t seq[5];
+
+    for (int i = 0; i < 5; i++)
+        seq[i] = world_arrive(w, i, i);
+    world_begin(w);
+    assert_int_equal(world_claim(w, 3, PUSH), 3);
+    world_commit(w);
+    world_end(w, world_held(w, seq[0]), OUTCOME_UNAVAILABLE, -1);
+    world_wait(w, 2000);
+    struct claim *probe = world_take_seq(w, PUSH, seq[0]);
+    world_end(w, world_held(w, seq[1]), OUTCOME_RETRY, -1);
+    world_end(w, world_held(w, seq[2]), OUTCOME_UNAVAILABLE, -1);
+    world_wait(w, HOURS(1));
+    assert_null(world_take(w, PUSH));
+    world_expect(w, seq[1], STATE_PENDING, REASON_NONE, 0); /* open: it cost nothing */
+    world_end(w, probe, OUTCOME_UNAVAILABLE, -1);
+    world_wakes_by(w, w->now + 5000); /* the second wait: the late ones did not lengthen it */
+    world_wait(w, 5000);
+    world_end(w, world_take_seq(w, PUSH, seq[1]), OUTCOME_DONE, -1);
+    assert_false(world_status(w).breaker.open);
+    world_verify(w);
+}
+
+/* A probe is due, but there is nobody to take it (paused, or no consumer asks): the loop must sleep, not spin. */
+static void a_probe_nobody_takes(void **state)
+{
+    struct world *w = *state;
+    uint64_t seq = world_arrive(w, 1, 1);
+
+    world_end(w, world_take_seq(w, PUSH, seq), OUTCOME_UNAVAILABLE, -1);
+    world_wakes_by(w, w->now + 2000);
+    for (int i = 0; i < 3; i++) {
+        world_wait(w, 2000);
+        world_step(w);
+        assert_true(spool_next_deadline(w->sp) > w->now);
+    }
+    assert_true(spool_claimable(w->box));
+    world_end(w, world_take_seq(w, PULL, seq), OUTCOME_DONE, -1);
+}
+
 static void an_open_breaker_survives_a_restart(void **state)
 {
     struct world *w = *state;
@@ -466,6 +510,8 @@ int main(void)
         outcome_test(error_texts_are_clean_and_scrubbed),
         outcome_test(history_keeps_the_newest),
         outcome_test(unavailable_opens_and_probes_rotate),
+        outcome_test(late_failures_do_not_end_the_probe),
+        outcome_test(a_probe_nobody_takes),
         outcome_test(an_open_breaker_survives_a_restart),
         outcome_test(a_broken_deploy),
         outcome_test(one_poison_event),
