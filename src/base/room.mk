@@ -6,7 +6,7 @@ libbase_a_SOURCES = \
 	src/base/err.c src/base/err.h \
 	src/base/failpoint.c src/base/failpoint.h \
 	src/base/file.c src/base/file.h \
-	src/base/ip.h \
+	src/base/ip.c src/base/ip.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/mem.c src/base/mem.h \

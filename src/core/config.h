@@ -14,8 +14,8 @@
 #include "core/lane.h"
 
 enum sync_mode { SYNC_ALWAYS, SYNC_INTERVAL, SYNC_OFF };
-enum intake_mode { INTAKE_POLL, INTAKE_NONE };
-enum deliver_mode { DELIVER_EXEC, DELIVER_WORKER, DELIVER_HTTP, DELIVER_PULL };
+enum intake_mode { INTAKE_POLL, INTAKE_WEBHOOK, INTAKE_NONE };
+enum deliver_mode { DELIVER_EXEC, DELIVER_WORKER, DELIVER_HTTP, DELIVER_PULL, DELIVER_DROPIN };
 
 enum expire_mode { EXPIRE_OFF, EXPIRE_AUTO, EXPIRE_KINDS };
 
@@ -43,7 +43,9 @@ struct bot_config {
     char *proxy_file; /* NULL: direct */
     enum ip_mode ip;
     enum intake_mode intake;
-    char **allowed_updates; /* kinds, always spelled out, never empty with INTAKE_POLL; NULL-terminated */
+    char *webhook_url;         /* what Telegram is told; NULL: someone else tells it */
+    char *webhook_secret_file; /* NULL: none, which goes on loopback only */
+    char **allowed_updates; /* kinds, always spelled out, never empty unless INTAKE_NONE; NULL-terminated */
     size_t n_allowed_updates;
     int64_t poll_timeout_ms;
     enum order order;
@@ -51,6 +53,8 @@ struct bot_config {
     char **command; /* argv, NULL-terminated; exec and worker */
     char *url;      /* http */
     char *url_secret_file;
+    char *dropin_token_file; /* NULL: the drop-in API knows the bot by its own token */
+    char *pull_token_file;   /* NULL: its events are claimed on the socket or with the API token only */
     unsigned concurrency;
     int64_t lease_ms;
     struct retry_schedule retry;
@@ -70,6 +74,12 @@ struct config {
     char *socket;
     unsigned socket_mode;
     char *socket_group; /* NULL: the process's */
+    /* Listeners: text that ip_port_parse takes, with a port; NULL: none. */
+    char *listen_http, *listen_webhook, *listen_dropin;
+    char *api_token_file; /* set if listen_http is */
+    bool telegram_only;
+    struct ip_nets trusted_proxy;
+    char *tls_cert, *tls_key; /* both or neither; all three listeners speak TLS then */
     enum log_level log_level;
     enum log_format log_format;
     struct bot_config *bots; /* in the file's order */

@@ -73,9 +73,19 @@ static char *command_text(char *const *argv)
     return buf_steal(&b);
 }
 
+static void get_nets(const struct ip_nets *nets, struct option_value *v)
+{
+    char text[IP_TEXT_MAX];
+
+    v->shape = nets->n == 0 ? SHAPE_NONE : nets->n == 1 ? SHAPE_TEXT : SHAPE_LIST;
+    for (size_t i = 0; i < nets->n; i++)
+        add_item(v, NULL, xstrdup(ip_net_text(&nets->net[i], text)));
+}
+
 static bool is_pointer(enum option_type t)
 {
-    return t == OPTION_PATH || t == OPTION_TEXT || t == OPTION_NAME || t == OPTION_URL || t == OPTION_COMMAND;
+    return t == OPTION_PATH || t == OPTION_TEXT || t == OPTION_NAME || t == OPTION_URL || t == OPTION_PORT ||
+           t == OPTION_COMMAND;
 }
 
 void option_get(const struct option *o, const struct config *c, const struct bot_config *bot,
@@ -93,6 +103,7 @@ void option_get(const struct option *o, const struct config *c, const struct bot
     case OPTION_TEXT:
     case OPTION_NAME:
     case OPTION_URL:
+    case OPTION_PORT:
         add_item(out, NULL, xstrdup(*FIELD(char *, base, o)));
         break;
     case OPTION_WORD:
@@ -113,6 +124,12 @@ void option_get(const struct option *o, const struct config *c, const struct bot
         break;
     case OPTION_MODE:
         add_item(out, NULL, xasprintf("%04o", *FIELD(unsigned, base, o)));
+        break;
+    case OPTION_BOOL:
+        add_item(out, NULL, xstrdup(*FIELD(bool, base, o) ? "true" : "false"));
+        break;
+    case OPTION_NETS:
+        get_nets(FIELD(struct ip_nets, base, o), out);
         break;
     case OPTION_COMMAND:
         add_item(out, NULL, command_text(*FIELD(char **, base, o)));

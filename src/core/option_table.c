@@ -11,17 +11,18 @@
 #define IN_BOT(field) offsetof(struct bot_config, field)
 #define BIT(n) (1u << (n))
 #define PUSHED (BIT(DELIVER_EXEC) | BIT(DELIVER_WORKER))
+#define TAKEN_IN (BIT(INTAKE_POLL) | BIT(INTAKE_WEBHOOK))
 #define PATH_BYTES 4095
 #define SOCKET_BYTES 107 /* sun_path of sockaddr_un(7), less its zero */
+#define PORT_BYTES 63
 
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_words[] = {"text", "json", NULL};
 static const char *const ip_words[] = {"any", "4", "6", NULL};
-static const char *const intake_words[] = {"poll", "none", NULL};
-static const char *const intake_planned[] = {"webhook", NULL};
+static const char *const intake_words[] = {"poll", "webhook", "none", NULL};
 static const char *const order_words[] = {"chat", "thread", "bot", "none", NULL};
-static const char *const deliver_words[] = {"exec", "worker", "http", "pull", NULL};
-static const char *const deliver_planned[] = {"dropin", "redis", NULL};
+static const char *const deliver_words[] = {"exec", "worker", "http", "pull", "dropin", NULL};
+static const char *const deliver_planned[] = {"redis", NULL};
 
 static const char *const section_names[SECTIONS] = {"spool", "listen", "alerts", "log", "bots"};
 
@@ -57,14 +58,36 @@ static const struct option rows[] = {
     {.section = SECTION_LISTEN, .name = "socket_group", .type = OPTION_TEXT, .offset = IN_CONFIG(socket_group),
      .min = 1, .max = 64,
      .text = "The group that the socket is given to. Unset: the daemon's own."},
-    PLANNED(SECTION_LISTEN, "http"),
-    PLANNED(SECTION_LISTEN, "api_token_file"),
-    PLANNED(SECTION_LISTEN, "webhook"),
-    PLANNED(SECTION_LISTEN, "telegram_only"),
-    PLANNED(SECTION_LISTEN, "trusted_proxy"),
-    PLANNED(SECTION_LISTEN, "tls_cert"),
-    PLANNED(SECTION_LISTEN, "tls_key"),
-    PLANNED(SECTION_LISTEN, "dropin"),
+    {.section = SECTION_LISTEN, .name = "http", .type = OPTION_PORT, .offset = IN_CONFIG(listen_http),
+     .min = 1, .max = PORT_BYTES,
+     .text = "Where the API is served to the network, to whoever has the token in api_token_file. Off loopback it needs "
+             "tls_cert, as every listener does. Unset: the API is only on the socket."},
+    {.section = SECTION_LISTEN, .name = "api_token_file", .type = OPTION_PATH, .offset = IN_CONFIG(api_token_file),
+     .min = 1, .max = PATH_BYTES, .secret = true,
+     .text = "A private file with the token that callers of the API send as Authorization: Bearer: 16 to 256 of "
+             "A-Z a-z 0-9 - . _ ~ + / =. Needed with http, and only there. It is read again on reload."},
+    {.section = SECTION_LISTEN, .name = "webhook", .type = OPTION_PORT, .offset = IN_CONFIG(listen_webhook),
+     .min = 1, .max = PORT_BYTES,
+     .text = "Where Telegram's webhooks arrive, at the path /hook/NAME of each bot with intake: webhook. Telegram itself, "
+             "or a proxy that ends its TLS, must be able to reach it."},
+    {.section = SECTION_LISTEN, .name = "telegram_only", .type = OPTION_BOOL, .offset = IN_CONFIG(telegram_only),
+     .def = "false",
+     .text = "Whether webhooks are taken from the networks of api.telegram.org only, 149.154.160.0/20 and 91.108.4.0/22. "
+             "Behind a proxy it needs trusted_proxy. Leave it false with a Bot API server of your own."},
+    {.section = SECTION_LISTEN, .name = "trusted_proxy", .type = OPTION_NETS, .offset = IN_CONFIG(trusted_proxy),
+     .min = 1, .max = IP_NETS_MAX,
+     .text = "The proxies in front of the webhook listener whose X-Forwarded-For is believed. From others it is ignored."},
+    {.section = SECTION_LISTEN, .name = "tls_cert", .type = OPTION_PATH, .offset = IN_CONFIG(tls_cert),
+     .min = 1, .max = PATH_BYTES,
+     .text = "The certificate (PEM, with its chain) of http, webhook and dropin, which all speak TLS then. Without it they "
+             "may listen on loopback only. It is read again on reload, and so is the key."},
+    {.section = SECTION_LISTEN, .name = "tls_key", .type = OPTION_PATH, .offset = IN_CONFIG(tls_key),
+     .min = 1, .max = PATH_BYTES,
+     .text = "The private key (PEM) of tls_cert."},
+    {.section = SECTION_LISTEN, .name = "dropin", .type = OPTION_PORT, .offset = IN_CONFIG(listen_dropin),
+     .min = 1, .max = PORT_BYTES,
+     .text = "Where tgspool stands in for api.telegram.org: give a bot's library http://HOST:PORT as API root. Whoever "
+             "knows a bot's token, or its dropin_token_file, can call it there."},
     /* ---- alerts ---- */
     PLANNED(SECTION_ALERTS, "oldest"),
     PLANNED(SECTION_ALERTS, "dead"),
@@ -106,12 +129,19 @@ static const struct option rows[] = {
      .words = ip_words, .def = "any", .reloadable = true,
      .text = "The version of IP to reach Telegram by. any: both are raced."},
     {.section = SECTION_BOTS, .name = "intake", .type = OPTION_WORD, .offset = IN_BOT(intake),
-     .words = intake_words, .planned_words = intake_planned, .def = "poll", .reloadable = true,
-     .text = "How updates are taken. poll: by long polling. none: not at all; what is stored is still delivered."},
-    PLANNED(SECTION_BOTS, "webhook_url"),
-    PLANNED(SECTION_BOTS, "webhook_secret_file"),
+     .words = intake_words, .def = "poll", .reloadable = true,
+     .text = "How updates are taken. poll: by long polling. webhook: Telegram sends them to the webhook listener. none: not "
+             "at all; what is stored is still delivered."},
+    {.section = SECTION_BOTS, .name = "webhook_url", .type = OPTION_URL, .offset = IN_BOT(webhook_url),
+     .min = 1, .max = 2000, .reloadable = true, .intake = BIT(INTAKE_WEBHOOK),
+     .text = "The address that tgspool webhook set gives to Telegram: one that leads to /hook/NAME of the webhook listener. "
+             "api.telegram.org takes https only, on port 443, 80, 88 or 8443."},
+    {.section = SECTION_BOTS, .name = "webhook_secret_file", .type = OPTION_PATH, .offset = IN_BOT(webhook_secret_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true, .intake = BIT(INTAKE_WEBHOOK),
+     .text = "A private file with what Telegram must send as X-Telegram-Bot-Api-Secret-Token: 1 to 256 of "
+             "A-Z a-z 0-9 _ -. Needed unless the webhook listener is on loopback, and wise even there."},
     {.section = SECTION_BOTS, .name = "allowed_updates", .type = OPTION_KINDS, .offset = IN_BOT(allowed_updates),
-     .min = 1, .max = 100, .def = "[default]", .reloadable = true, .intake = BIT(INTAKE_POLL),
+     .min = 1, .max = 100, .def = "[default]", .reloadable = true, .intake = TAKEN_IN,
      .text = "The kinds of update to ask for. default stands for Telegram's own default list, to which kinds may be "
              "added: [default, chat_member]. all stands for every kind known to this version. What is left out here "
              "cannot be had later."},
@@ -125,7 +155,8 @@ static const struct option rows[] = {
     {.section = SECTION_BOTS, .name = "deliver", .type = OPTION_WORD, .offset = IN_BOT(deliver),
      .words = deliver_words, .planned_words = deliver_planned, .def = "exec", .reloadable = true,
      .text = "How updates reach the handler. exec: one process an update. worker: long-lived processes, one JSON object a "
-             "line. http: a POST like Telegram's webhook. pull: consumers claim them over the control socket."},
+             "line. http: a POST like Telegram's webhook. pull: consumers claim them over the API. dropin: the bot asks "
+             "the drop-in listener with getUpdates, as it would ask Telegram."},
     {.section = SECTION_BOTS, .name = "command", .type = OPTION_COMMAND, .offset = IN_BOT(command),
      .min = 1, .max = 4095, .reloadable = true, .deliver = PUSHED,
      .text = "The handler's program and arguments. Quotes and backslashes work as in a shell, but no shell runs it: no "
@@ -136,11 +167,19 @@ static const struct option rows[] = {
     {.section = SECTION_BOTS, .name = "url_secret_file", .type = OPTION_PATH, .offset = IN_BOT(url_secret_file),
      .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true, .deliver = BIT(DELIVER_HTTP),
      .text = "A private file with what is sent as X-Telegram-Bot-Api-Secret-Token: 1 to 256 of A-Z a-z 0-9 _ -."},
-    PLANNED(SECTION_BOTS, "dropin_token_file"),
-    PLANNED(SECTION_BOTS, "pull_token_file"),
+    {.section = SECTION_BOTS, .name = "dropin_token_file", .type = OPTION_PATH, .offset = IN_BOT(dropin_token_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
+     .text = "A private file with a token by which the drop-in listener knows this bot, so that the bot needs not hold the "
+             "real one. It has the form of a bot's token: digits, a colon, 30 or more of A-Z a-z 0-9 _ -. Needs "
+             "listen.dropin."},
+    {.section = SECTION_BOTS, .name = "pull_token_file", .type = OPTION_PATH, .offset = IN_BOT(pull_token_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true, .deliver = BIT(DELIVER_PULL),
+     .text = "A private file with a token, of the form of api_token_file, that lets its holder claim and answer this bot's "
+             "events over listen.http, and nothing else."},
     {.section = SECTION_BOTS, .name = "concurrency", .type = OPTION_NUMBER, .offset = IN_BOT(concurrency),
      .min = 1, .max = 1000, .reloadable = true,
-     .def_by_deliver = {[DELIVER_EXEC] = "2", [DELIVER_WORKER] = "1", [DELIVER_HTTP] = "4", [DELIVER_PULL] = "4"},
+     .def_by_deliver = {[DELIVER_EXEC] = "2", [DELIVER_WORKER] = "1", [DELIVER_HTTP] = "4", [DELIVER_PULL] = "4",
+                        [DELIVER_DROPIN] = "4"},
      .text = "How many updates, each of another lane, are with the handler at once."},
     {.section = SECTION_BOTS, .name = "lease", .type = OPTION_TIME, .offset = IN_BOT(lease_ms),
      .min = SECONDS(1), .max = HOURS(12), .def = "60s", .reloadable = true,
@@ -247,6 +286,16 @@ void option_add_accepts(struct buf *out, const struct option *o)
         break;
     case OPTION_MODE:
         buf_add_str(out, "an octal mode of 0000 to 0777");
+        break;
+    case OPTION_BOOL:
+        buf_add_str(out, "true or false");
+        break;
+    case OPTION_PORT:
+        buf_add_str(out, "ADDRESS:PORT, with [ ] around an IPv6 address, or localhost:PORT");
+        break;
+    case OPTION_NETS:
+        buf_printf(out, "an IP address, a network such as 10.0.0.0/8, or a list of up to %d of them",
+                   IP_NETS_MAX);
         break;
     case OPTION_COMMAND:
         buf_add_str(out, "a program and its arguments");

@@ -116,30 +116,35 @@ static int set_name(const struct option_reader *r, const struct option *o, const
     return set_text(r, o, n, base);
 }
 
-/* Whether a URL's authority ("HOST" or "HOST:PORT" or "[V6]:PORT") is this machine. */
-static bool is_loopback(struct slice a)
+struct slice option_url_host(const char *url, int64_t *port)
 {
-    static const char *const prefixes[] = {"127.", "localhost", "[::1]"};
+    bool https = strncmp(url, "https", 5) == 0;
+    const char *start = strstr(url, "://") + 3;
+    struct slice host = slice_make(start, strcspn(start, "/?"));
+    const char *colon = host.n ? memrchr(host.p, ':', host.n) : NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
-        size_t k = strlen(prefixes[i]);
-        if (a.n < k || !slice_eq_nocase(slice_make(a.p, k), prefixes[i]))
-            continue;
-        if (i == 0) { /* 127.0.0.1, but not 127.example.com */
-            size_t digits = 0;
-            while (digits < a.n && (isdigit((unsigned char)a.p[digits]) || a.p[digits] == '.'))
-                digits++;
-            k = digits;
-        }
-        if (k == a.n || a.p[k] == ':')
-            return true;
+    *port = https ? 443 : 80;
+    if (colon && host.p[host.n - 1] != ']') {
+        struct slice digits = slice_make(colon + 1, host.n - 1 - (size_t)(colon - host.p));
+        if (text_to_i64(digits, 1, 65535, port) < 0)
+            *port = 0;
+        host.n = (size_t)(colon - host.p);
     }
-    return false;
+    if (host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+        host = slice_make(host.p + 1, host.n - 2);
+    return host;
+}
+
+bool option_host_is_loopback(struct slice host)
+{
+    struct ip_addr a;
+    return slice_eq_nocase(host, "localhost") || (ip_parse(host, &a) && ip_is_loopback(&a));
 }
 
 static int set_url(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
 {
     struct slice s = text_of(n);
+    int64_t port;
     size_t scheme = s.n > 7 && memcmp(s.p, "http://", 7) == 0    ? 7
                     : s.n > 8 && memcmp(s.p, "https://", 8) == 0 ? 8
                                                                  : 0;
@@ -152,9 +157,12 @@ static int set_url(const struct option_reader *r, const struct option *o, const 
     if (memchr(authority.p, '@', authority.n)) /* a password: the value is not shown */
         return node_error(r->e, r->path, n->at, "%s: a user name or password never stands in this file",
                           o->name);
-    if (authority.n == 0 || authority.p[0] == ':')
+    struct slice host = option_url_host(n->text, &port);
+    if (host.n == 0)
         return wrong_value(r, o, n, "names no host");
-    if (scheme == 7 && !is_loopback(authority))
+    if (port == 0)
+        return wrong_value(r, o, n, "has no port from 1 to 65535 behind its host");
+    if (scheme == 7 && !option_host_is_loopback(host))
         option_warn(
             r, n->at,
             "%s goes to another machine by plain http: whoever is on the way can read and change it%s",
@@ -258,6 +266,46 @@ static int set_mode(const struct option_reader *r, const struct option *o, const
     if (mode & 07)
         option_warn(r, n->at, "%s lets every user of this machine read, replay and discard events", o->name);
     *FIELD(unsigned, base, o) = mode;
+    return 0;
+}
+
+static int set_bool(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    bool yes = slice_eq_str(text_of(n), "true");
+
+    if (!yes && !slice_eq_str(text_of(n), "false"))
+        return wrong_value(r, o, n, "is neither");
+    *FIELD(bool, base, o) = yes;
+    return 0;
+}
+
+static int set_port(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct ip_port port;
+    const char *why = ip_port_parse(text_of(n), &port);
+
+    if (why || port.port == 0)
+        return wrong_value(r, o, n, why ? why : "has port 0; a listener needs a port that others know");
+    return set_text(r, o, n, base);
+}
+
+/* A network, or a list of them. */
+static int set_nets(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    struct ip_nets *nets = FIELD(struct ip_nets, base, o);
+    bool list = n->type == NODE_LIST;
+    size_t many = list ? n->n_children : 1;
+
+    nets->n = 0;
+    if (many == 0 || (int64_t)many > o->max)
+        return wrong_value(r, o, n, many ? "the list is too long" : "the list is empty");
+    for (size_t i = 0; i < many; i++) {
+        const struct node *item = list ? &n->child[i] : n;
+        if (need_type(r, o, item, NODE_TEXT) < 0)
+            return -1;
+        if (!ip_net_parse(text_of(item), &nets->net[nets->n++]))
+            return wrong_value(r, o, item, "is not an address or a network");
+    }
     return 0;
 }
 
@@ -393,6 +441,11 @@ static void clear_text(const struct option *o, void *base)
     *FIELD(char *, base, o) = NULL;
 }
 
+static void clear_nets(const struct option *o, void *base)
+{
+    FIELD(struct ip_nets, base, o)->n = 0;
+}
+
 static void clear_command(const struct option *o, void *base)
 {
     command_free(*FIELD(char **, base, o));
@@ -403,31 +456,34 @@ struct type_row {
     int (*set)(const struct option_reader *r, const struct option *o, const struct node *n, void *base);
     void (*clear)(const struct option *o, void *base);
     enum node_type node; /* what the file must hold */
-    bool or_map;         /* or a mapping */
+    enum node_type or ;  /* or this; the same if nothing else */
 };
 
 static const struct type_row types[] = {
-    [OPTION_PATH] = {set_path, clear_text, NODE_TEXT, false},
-    [OPTION_TEXT] = {set_text, clear_text, NODE_TEXT, false},
-    [OPTION_NAME] = {set_name, clear_text, NODE_TEXT, false},
-    [OPTION_URL] = {set_url, clear_text, NODE_TEXT, false},
-    [OPTION_WORD] = {set_word, NULL, NODE_TEXT, false},
-    [OPTION_SYNC] = {set_sync, NULL, NODE_TEXT, false},
-    [OPTION_TIME] = {set_time, NULL, NODE_TEXT, false},
-    [OPTION_SIZE] = {set_size, NULL, NODE_TEXT, false},
-    [OPTION_NUMBER] = {set_number, NULL, NODE_TEXT, false},
-    [OPTION_MODE] = {set_mode, NULL, NODE_TEXT, false},
-    [OPTION_COMMAND] = {set_command, clear_command, NODE_TEXT, false},
-    [OPTION_TIMES] = {set_times, NULL, NODE_LIST, false},
-    [OPTION_KINDS] = {set_kinds, clear_kinds, NODE_LIST, false},
-    [OPTION_EXPIRE] = {set_expire, NULL, NODE_TEXT, true},
+    [OPTION_PATH] = {set_path, clear_text, NODE_TEXT, NODE_TEXT},
+    [OPTION_TEXT] = {set_text, clear_text, NODE_TEXT, NODE_TEXT},
+    [OPTION_NAME] = {set_name, clear_text, NODE_TEXT, NODE_TEXT},
+    [OPTION_URL] = {set_url, clear_text, NODE_TEXT, NODE_TEXT},
+    [OPTION_WORD] = {set_word, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_SYNC] = {set_sync, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_TIME] = {set_time, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_SIZE] = {set_size, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_NUMBER] = {set_number, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_MODE] = {set_mode, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_BOOL] = {set_bool, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_PORT] = {set_port, clear_text, NODE_TEXT, NODE_TEXT},
+    [OPTION_NETS] = {set_nets, clear_nets, NODE_TEXT, NODE_LIST},
+    [OPTION_COMMAND] = {set_command, clear_command, NODE_TEXT, NODE_TEXT},
+    [OPTION_TIMES] = {set_times, NULL, NODE_LIST, NODE_LIST},
+    [OPTION_KINDS] = {set_kinds, clear_kinds, NODE_LIST, NODE_LIST},
+    [OPTION_EXPIRE] = {set_expire, NULL, NODE_TEXT, NODE_MAP},
 };
 
 int option_set(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
 {
     const struct type_row *t = &types[o->type];
 
-    if (!(t->or_map && n->type == NODE_MAP) && need_type(r, o, n, t->node) < 0)
+    if (n->type != t->or &&need_type(r, o, n, t->node) < 0)
         return -1;
     return t->set(r, o, n, base);
 }

@@ -287,7 +287,7 @@ static int read_sections(const struct option_reader *r, const struct node *root)
     if (c->n_bots == 0)
         return node_error(r->e, r->path, bots ? bots->key->at : root->at,
                           "no bot is configured; add bots: with a name and its options under it");
-    return 0;
+    return option_check_listeners(r);
 }
 
 struct config *config_parse(const char *path, struct slice text, struct err *e)

@@ -20,13 +20,16 @@ enum option_type {
     OPTION_SIZE,    /* int64_t bytes */
     OPTION_NUMBER,  /* unsigned */
     OPTION_MODE,    /* unsigned, written in octal */
+    OPTION_BOOL,    /* bool */
+    OPTION_PORT,    /* char *: HOST:PORT to listen on, as ip_port_parse takes it */
+    OPTION_NETS,    /* struct ip_nets */
     OPTION_COMMAND, /* char ** */
     OPTION_TIMES,   /* struct retry_schedule, its steps */
     OPTION_KINDS,   /* char **; n_allowed_updates is set with it */
     OPTION_EXPIRE,  /* enum expire_mode; expire_rules are set with it */
 };
 
-#define DELIVER_MODES 4
+#define DELIVER_MODES 5
 
 struct option {
     enum option_section section;

@@ -6,7 +6,7 @@ libcore_a_SOURCES = \
 	src/core/breaker.c src/core/breaker.h \
 	src/core/config.h src/core/options.c src/core/options.h \
 	src/core/option_command.c src/core/option_command.h \
-	src/core/option_show.c src/core/option_table.c \
+	src/core/option_listen.c src/core/option_show.c src/core/option_table.c \
 	src/core/option_value.c src/core/option_value.h \
 	src/core/option_yaml.c src/core/option_yaml.h \
 	src/core/envelope.c src/core/envelope.h \

@@ -1,10 +1,12 @@
 /* Reads tgspool.yaml and its secrets into one setup. */
 #include "daemon/configfile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "core/options.h"
 
 struct config *configfile_read(const char *path, struct err *e)
 {
@@ -39,6 +41,39 @@ static int check_bot_ids(const struct setup *s, struct err *e)
     return 0;
 }
 
+static bool equal(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+static int same_secret(const struct config *c, size_t i, const char *option, const char *other, struct err *e)
+{
+    err_set(e, EX_CONFIG, "this is the same secret as %s; make a new one, as it tells who is calling", other);
+    return option_err_prefix(e, c, &c->bots[i], option);
+}
+
+/* Callers are told apart by their secrets alone. */
+static int check_callers(const struct setup *s, struct err *e)
+{
+    const struct config *c = s->config;
+
+    for (size_t i = 0; i < c->n_bots; i++) {
+        const struct bot_secrets *a = &s->secrets[i];
+        if (equal(a->pull_token, s->api_token))
+            return same_secret(c, i, "pull_token_file", "the API's", e);
+        for (size_t k = 0; k < c->n_bots; k++) {
+            const struct bot_secrets *b = &s->secrets[k];
+            char other[BOT_NAME_MAX + 24];
+            snprintf(other, sizeof(other), "that of bots.%s", c->bots[k].name);
+            if (k < i && equal(a->pull_token, b->pull_token))
+                return same_secret(c, i, "pull_token_file", other, e);
+            if ((k < i && equal(a->dropin_token, b->dropin_token)) || equal(a->dropin_token, b->token))
+                return same_secret(c, i, "dropin_token_file", other, e);
+        }
+    }
+    return 0;
+}
+
 struct setup *setup_load(const char *path, struct err *e)
 {
     struct config *c = configfile_read(path, e);
@@ -51,7 +86,9 @@ struct setup *setup_load(const char *path, struct err *e)
     s->secrets = xcalloc(c->n_bots, sizeof(*s->secrets));
     for (size_t i = 0; i < c->n_bots && rc == 0; i++)
         rc = secrets_read(c, &c->bots[i], &s->secrets[i], e);
-    if (rc < 0 || check_bot_ids(s, e) < 0) {
+    if (rc == 0)
+        rc = secrets_read_api_token(c, &s->api_token, e);
+    if (rc < 0 || check_bot_ids(s, e) < 0 || check_callers(s, e) < 0) {
         setup_free(s);
         return NULL;
     }
@@ -65,6 +102,7 @@ void setup_free(struct setup *s)
     for (size_t i = 0; i < s->config->n_bots; i++)
         secrets_clear(&s->secrets[i]);
     free(s->secrets);
+    free(s->api_token);
     config_free(s->config);
     free(s);
 }

@@ -14,6 +14,8 @@
 
 #define TOKEN_SECRET_MIN 30
 #define HEADER_SECRET_MAX 256
+#define BEARER_MIN 16
+#define BEARER_MAX 256
 #define SECRET_FILE_MAX 4096
 #define TOKEN_FORM "accepted: digits, a colon, and 30 or more of A-Z a-z 0-9 _ -, as @BotFather gives it"
 
@@ -147,14 +149,47 @@ static int read_proxy(const struct bot_config *bot, char **out, struct err *e)
     return 0;
 }
 
-static int read_url_secret(const struct bot_config *bot, char **out, struct err *e)
+/* ---- forms of what else a file may hold: whether s is of it ------------------------------------------ */
+
+static bool is_header_secret(struct slice s)
+{
+    return s.n <= HEADER_SECRET_MAX && token_span(s) == s.n;
+}
+
+static bool is_alias(struct slice s)
+{
+    int64_t id;
+    return secrets_parse_token(s, &id);
+}
+
+/* RFC 6750, section 2.1: b64token. */
+static bool is_bearer(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!isalnum((unsigned char)s.p[i]) && !strchr("-._~+/=", s.p[i]))
+            return false;
+    return s.n >= BEARER_MIN && s.n <= BEARER_MAX;
+}
+
+struct form {
+    bool (*fits)(struct slice s);
+    const char *accepted;
+};
+
+static const struct form header_secret = {is_header_secret, "1 to 256 of A-Z a-z 0-9 _ -"};
+static const struct form alias = {is_alias, "digits, a colon, and 30 or more of A-Z a-z 0-9 _ -"};
+static const struct form bearer = {is_bearer, "16 to 256 of A-Z a-z 0-9 - . _ ~ + / ="};
+
+/* A private file of that form; path NULL: none, and *out stays NULL. */
+static int read_form(const char *path, const struct form *form, char **out, struct err *e)
 {
     struct buf b = BUF_EMPTY;
 
-    int rc = file_read_secret(bot->url_secret_file, &b, e);
-    if (rc == 0 && (b.n > HEADER_SECRET_MAX || token_span(buf_slice(&b)) != b.n))
-        rc = err_set(e, EX_CONFIG, "the secret in %s is not one; accepted: 1 to %d of A-Z a-z 0-9 _ -",
-                     bot->url_secret_file, HEADER_SECRET_MAX);
+    if (!path)
+        return 0;
+    int rc = file_read_secret(path, &b, e);
+    if (rc == 0 && !form->fits(buf_slice(&b)))
+        rc = err_set(e, EX_CONFIG, "the secret in %s is not one; accepted: %s", path, form->accepted);
     if (rc < 0) {
         buf_free(&b);
         return -1;
@@ -164,8 +199,29 @@ static int read_url_secret(const struct bot_config *bot, char **out, struct err 
     return 0;
 }
 
+int secrets_read_api_token(const struct config *c, char **out, struct err *e)
+{
+    struct config_mark at = option_set_at(option_find(SECTION_LISTEN, slice_str("api_token_file")), c, NULL);
+
+    *out = NULL;
+    if (read_form(c->api_token_file, &bearer, out, e) == 0)
+        return 0;
+    e->exit_code = EX_CONFIG;
+    return err_prefix(e, "%s:%u:%u: listen.api_token_file", c->path, at.line, at.column);
+}
+
 int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out, struct err *e)
 {
+    const struct {
+        const char *option, *path;
+        const struct form *form;
+        char **out;
+    } rows[] = {
+        {"url_secret_file", bot->url_secret_file, &header_secret, &out->url_secret},
+        {"webhook_secret_file", bot->webhook_secret_file, &header_secret, &out->webhook_secret},
+        {"dropin_token_file", bot->dropin_token_file, &alias, &out->dropin_token},
+        {"pull_token_file", bot->pull_token_file, &bearer, &out->pull_token},
+    };
     const char *option = "proxy_file";
     int rc = 0;
 
@@ -174,22 +230,26 @@ int secrets_read(const struct config *c, const struct bot_config *bot, struct bo
         return -1;
     if (bot->proxy_file)
         rc = read_proxy(bot, &out->proxy_url, e);
-    if (rc == 0 && bot->url_secret_file) {
-        option = "url_secret_file";
-        rc = read_url_secret(bot, &out->url_secret, e);
+    for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++) {
+        option = rows[i].option;
+        rc = read_form(rows[i].path, rows[i].form, rows[i].out, e);
     }
     if (rc < 0) {
         secrets_clear(out);
         e->exit_code = EX_CONFIG;
         return option_err_prefix(e, c, bot, option);
     }
+    if (out->dropin_token)
+        log_add_secret(slice_str(strchr(out->dropin_token, ':') + 1));
     return 0;
 }
 
 void secrets_clear(struct bot_secrets *s)
 {
-    free(s->token);
-    free(s->proxy_url);
-    free(s->url_secret);
+    char *const all[] = {s->token,          s->proxy_url,    s->url_secret,
+                         s->webhook_secret, s->dropin_token, s->pull_token};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        free(all[i]);
     *s = (struct bot_secrets){0};
 }

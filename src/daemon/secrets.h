@@ -1,4 +1,4 @@
-/* Secrets of the bots: tokens, proxies, the webhook secret of deliver: http. They come out of private files,
+/* Secrets: the bots' tokens, proxies, secrets of webhooks, and what is asked of callers here. They come out of private files,
  * systemd's credentials or the environment, and every one that is read is registered with the log, which
  * never shows it. */
 #ifndef DAEMON_SECRETS_H
@@ -11,9 +11,12 @@
 
 struct bot_secrets {
     char *token;
-    int64_t bot_id;   /* the number in front of the token's colon */
-    char *proxy_url;  /* NULL: direct */
-    char *url_secret; /* NULL: none */
+    int64_t bot_id;       /* the number in front of the token's colon */
+    char *proxy_url;      /* NULL: direct */
+    char *url_secret;     /* sent to the bot's handler; NULL: none */
+    char *webhook_secret; /* what Telegram must send; NULL: none is asked for */
+    char *dropin_token;   /* the drop-in API's name for the bot beside its token; NULL: none */
+    char *pull_token;     /* NULL: none */
 };
 
 /* Reads all secrets of one bot. Returns 0, or -1 and an error with the option's place in the config and
@@ -21,6 +24,9 @@ struct bot_secrets {
 int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out,
                  struct err *e);
 void secrets_clear(struct bot_secrets *s);
+
+/* Reads the API's token; *out is to be freed, NULL if the config names none. Returns 0, or -1 and e. */
+int secrets_read_api_token(const struct config *c, char **out, struct err *e);
 
 /* Reads a token alone, the same way. *token is to be freed. */
 int secrets_read_token(const struct config *c, const struct bot_config *bot, char **token, int64_t *bot_id,

@@ -43,6 +43,7 @@ static const struct deliverer *const deliverers[] = {
     [DELIVER_WORKER] = &deliverer_worker,
     [DELIVER_HTTP] = &deliverer_http,
     [DELIVER_PULL] = NULL,
+    [DELIVER_DROPIN] = NULL,
 };
 
 /* ---- slots -------------------------------------------------------------------------------------------- */

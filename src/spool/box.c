@@ -220,6 +220,7 @@ void spool_policy_from(const struct bot_config *bot, struct spool_policy *out)
         .outcome = {.retry = bot->retry, .max_attempts = bot->max_attempts},
         .lease_ms = bot->lease_ms,
         .concurrency = bot->concurrency,
+        .serve = bot->deliver == DELIVER_DROPIN,
         .expire = bot->expire,
         .n_expire_rules = bot->n_expire_rules,
     };
