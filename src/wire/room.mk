@@ -4,6 +4,7 @@ libwire_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(LLHTTP_CFLAGS)
 libwire_a_SOURCES = \
 	src/wire/envelope_json.c src/wire/envelope_json.h \
 	src/wire/http.c src/wire/http.h \
+	src/wire/http_hop.c src/wire/http_hop.h \
 	src/wire/call.c src/wire/call.h \
 	src/wire/json.c src/wire/json.h \
 	src/wire/keys.c src/wire/keys.h \
