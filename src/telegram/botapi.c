@@ -270,13 +270,15 @@ static void call(struct botapi *a, const char *method, bool wants_updates, int64
     http_client_request(a->client, &r, answered, a);
 }
 
-static void add_allowed(struct json_out *j, const struct botapi_poll *p)
+/* The list is sent with every call: what it leaves out Telegram does not even make. No kinds: every one that
+ * is known. An empty list, as sent for `by_default`, means Telegram's own. */
+static void add_allowed(struct json_out *j, char *const *kinds, size_t n, bool by_default)
 {
     json_key(j, "allowed_updates");
     json_array(j);
-    for (size_t i = 0; i < p->n_allowed; i++)
-        json_cstr(j, p->allowed_updates[i]);
-    for (size_t i = 0; !p->n_allowed && kind_at(i); i++)
+    for (size_t i = 0; i < n && !by_default; i++)
+        json_cstr(j, kinds[i]);
+    for (size_t i = 0; !n && !by_default && kind_at(i); i++)
         json_cstr(j, kind_at(i)->name);
     json_array_end(j);
 }
@@ -292,7 +294,7 @@ void botapi_get_updates(struct botapi *a, const struct botapi_poll *p, botapi_fn
         json_kv_int(&j, "offset", p->offset);
     json_kv_int(&j, "limit", p->limit);
     json_kv_int(&j, "timeout", p->timeout_s);
-    add_allowed(&j, p);
+    add_allowed(&j, p->allowed_updates, p->n_allowed, p->default_updates);
     json_object_end(&j);
     json_end(&j);
     call(a, "getUpdates", true, p->deadline_ms, fn, arg);
@@ -314,6 +316,39 @@ void botapi_get_me(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *a
 void botapi_get_webhook_info(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg)
 {
     plain_call(a, "getWebhookInfo", deadline_ms, fn, arg);
+}
+
+void botapi_set_webhook(struct botapi *a, const struct botapi_webhook *w, botapi_fn *fn, void *arg)
+{
+    struct json_out j;
+
+    buf_clear(&a->body);
+    json_start(&j, &a->body);
+    json_object(&j);
+    json_kv_cstr(&j, "url", w->url);
+    if (w->secret)
+        json_kv_cstr(&j, "secret_token", w->secret);
+    if (w->max_connections)
+        json_kv_uint(&j, "max_connections", w->max_connections);
+    add_allowed(&j, w->allowed_updates, w->n_allowed, false);
+    json_object_end(&j);
+    json_end(&j);
+    call(a, "setWebhook", false, w->deadline_ms, fn, arg);
+}
+
+void botapi_delete_webhook(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg)
+{
+    plain_call(a, "deleteWebhook", deadline_ms, fn, arg);
+}
+
+void botapi_log_out(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg)
+{
+    plain_call(a, "logOut", deadline_ms, fn, arg);
+}
+
+void botapi_close(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg)
+{
+    plain_call(a, "close", deadline_ms, fn, arg);
 }
 
 bool botapi_busy(const struct botapi *a)

@@ -79,12 +79,46 @@ struct botapi_poll {
     int timeout_s;                /* 0..50 */
     char *const *allowed_updates; /* always sent; with n_allowed 0: every kind that is known */
     size_t n_allowed;
-    int64_t deadline_ms; /* for the whole call */
+    bool default_updates; /* instead of these: what Telegram sends unless it is told otherwise */
+    int64_t deadline_ms;  /* for the whole call */
 };
 
 void botapi_get_updates(struct botapi *a, const struct botapi_poll *p, botapi_fn *fn, void *arg);
 void botapi_get_me(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
 void botapi_get_webhook_info(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
+
+struct botapi_webhook {
+    const char *url;
+    const char *secret;           /* sent with every update; NULL: none */
+    unsigned max_connections;     /* 1..100; 0: Telegram's default */
+    char *const *allowed_updates; /* as of botapi_poll */
+    size_t n_allowed;
+    int64_t deadline_ms;
+};
+
+/* Neither ever drops pending updates. */
+void botapi_set_webhook(struct botapi *a, const struct botapi_webhook *w, botapi_fn *fn, void *arg);
+void botapi_delete_webhook(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
+/* Before a bot moves: from the cloud to a server of one's own, and between two of these. */
+void botapi_log_out(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
+void botapi_close(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
+
+/* The result of getWebhookInfo (https://core.telegram.org/bots/api#webhookinfo). Texts are cleaned. */
+struct webhook_info {
+    char *url; /* owned; "": no webhook is set. May hold secrets: not for logs */
+    bool has_custom_certificate;
+    int64_t pending;       /* updates that wait at Telegram */
+    char ip_address[64];   /* "": not given */
+    int64_t last_error_at; /* Unix seconds; 0: none */
+    char last_error[256];  /* of the latest delivery that failed */
+    int64_t last_sync_error_at;
+    int64_t max_connections; /* 0: not given */
+    char **allowed_updates;  /* owned; NULL: Telegram's default list */
+    size_t n_allowed;
+};
+/* Returns 0, or -1 if result is none; webhook_info_free in both cases. */
+int webhook_info_read(const struct json *result, struct webhook_info *out);
+void webhook_info_free(struct webhook_info *i);
 
 bool botapi_busy(const struct botapi *a);
 /* Ends the call under way; its callback will not be called. */
