@@ -15,7 +15,7 @@
 
 struct route {
     const char *method;
-    const char *path; /* one that ends with '/' is a prefix */
+    const char *path; /* one that ends with '/' is a prefix; a '*' stands for one segment */
     api_route_fn *fn;
     const char *const
         *accepts; /* names of parameters; NULL: the route reads the body itself and takes no query */
@@ -165,11 +165,20 @@ int64_t api_now(const struct api *api)
 
 static bool route_matches(const struct route *r, struct slice path)
 {
-    size_t n = strlen(r->path);
+    const char *p = path.p, *end = path.p + path.n, *pattern = r->path;
 
-    if (r->path[n - 1] == '/')
-        return path.n > n && memcmp(path.p, r->path, n) == 0;
-    return slice_eq_str(path, r->path);
+    for (; *pattern && p < end; pattern++) {
+        if (*pattern == '*') {
+            const char *from = p;
+            while (p < end && *p != '/')
+                p++;
+            if (p == from)
+                return false;
+        } else if (*pattern != *p++) {
+            return false;
+        }
+    }
+    return !*pattern && (pattern[-1] == '/') == (p < end);
 }
 
 static void dispatch(struct api_call *c, const struct route *route, const struct api_request *r)
@@ -251,6 +260,19 @@ struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum bo
     if (!b)
         api_fail(c, 404, "unknown_bot", "there is no bot of this name; GET /v1/status lists them");
     return b;
+}
+
+struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, enum box box)
+{
+    static const size_t front = sizeof("/v1/bots/") - 1;
+    const char *name = r->path.p + front, *slash = memchr(name, '/', r->path.n - front);
+    struct params p = {.n = 1};
+
+    p.list[0] = (struct param){
+        .name = slice_str("bot"),
+        .text = slice_make(name, slash ? (size_t)(slash - name) : r->path.n - front),
+    };
+    return api_box_of(c, &p, box);
 }
 
 /* ---- the tick

@@ -63,6 +63,8 @@ void api_work_add(struct api *api, struct api_work *w);
 
 /* The box that a parameter `bot` names; answers and returns NULL if there is none. */
 struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum box box);
+/* The same for a path that starts with "/v1/bots/BOT". */
+struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, enum box box);
 
 /* Routes, by file. */
 api_route_fn api_events, api_event;            /* api_list.c */
