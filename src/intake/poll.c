@@ -238,7 +238,10 @@ static const char *held_by(struct poll *p, char why[256])
     if (!spool_healthy(p->spool, why))
         return why;
     spool_box_status(p->box, &st);
-    return st.paused_intake ? "it is paused; to resume, run: tgspool resume" : NULL;
+    if (!st.paused_intake)
+        return NULL;
+    snprintf(why, 256, "it is paused; to resume, run: tgspool resume %s intake", p->bot);
+    return why;
 }
 
 static bool hold(struct poll *p, const char *why)
@@ -412,7 +415,7 @@ static void conflict_sentence(const struct poll *p, char *out, size_t size)
         snprintf(out, size,
                  "another program takes this bot's updates (409, terminated by other getUpdates request): "
                  "stop it; or, "
-                 "to let it have them, run: tgspool pause intake %s",
+                 "to let it have them, run: tgspool pause %s intake",
                  p->bot);
         return;
     case CONFLICT_WEBHOOK:
