@@ -31,6 +31,7 @@ def write(path, text, mode=0o600):
 def config(tmp_path):
     """Writes a config with its token; returns the function that does."""
     write(tmp_path / "token", TOKEN + "\n")
+    write(tmp_path / "short", "fifteen-letters\n")
 
     def make(text):
         text = text if isinstance(text, bytes) else text.replace("{dir}", str(tmp_path))
@@ -44,7 +45,13 @@ MISTAKES = [
     (BOT + "    lease: 5 s\n", "5:12", "accepted: a time of 1s to 12h"),
     (BOT + "    lease: [5s]\n", "5:12", "a list where a single value is needed"),
     (BOT + "    url: http://localhost/\n", "5:10", "only with deliver: http"),
-    (BOT + "    intake: webhook\n", "5:13", "planned for a later version"),
+    (BOT + "    intake: webhook\n", "5:13", "add webhook: HOST:PORT to the section listen"),
+    (BOT + "    deliver: redis\n", "5:14", "planned for a later version"),
+    ("listen: {dropin: '0.0.0.0:8481'}\n" + BOT, "1:18", "off loopback and would be without encryption"),
+    ("listen: {http: '127.0.0.1:8481'}\n" + BOT, "1:16", "listen.http needs api_token_file"),
+    ("listen: {http: '127.0.0.1:8481', api_token_file: '{dir}/short'}\n" + BOT, "1:50", "accepted: 16 to 256 of"),
+    ("listen: {webhook: '127.0.0.1:8481'}\n" + BOT + "    intake: webhook\n    webhook_secret_file: {dir}/none\n",
+     "7:26", "No such file"),
     (BOT + "    token: " + TOKEN + "\n", "5:5", "name that by token_file"),
     (BOT.replace("/bin/true", "/bin/true 'x"), "4:24", "never closed"),
     (BOT + "spool: {dir: spool}\n", "5:14", "relative path"),

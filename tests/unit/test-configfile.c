@@ -38,7 +38,8 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-    static const char *const names[] = {"c.yaml", "a", "b", "proxy", "secret", "cred"};
+    static const char *const names[] = {"c.yaml", "a",    "b",     "proxy", "secret", "cred",
+                                        "api",    "pull", "pull2", "alias", "alias2"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -240,11 +241,87 @@ static void test_url_secret(void **state)
     setup_free(s);
 }
 
+#define CALLERS                                                                                             \
+    "listen: {webhook: '127.0.0.1:1', dropin: '127.0.0.1:2', http: '127.0.0.1:3', api_token_file: @/api}\n" \
+    "bots:\n"                                                                                               \
+    "  one:\n    token_file: @/a\n    intake: webhook\n    webhook_secret_file: @/secret\n"                 \
+    "    deliver: pull\n    pull_token_file: @/pull\n    dropin_token_file: @/alias\n"                      \
+    "  two:\n    token_file: @/b\n    deliver: pull\n    pull_token_file: @/pull2\n    dropin_token_file: " \
+    "@/alias2\n"
+#define ALIAS_A "5:DDdddddddddddddddddddddddddddddddddddddd"
+#define ALIAS_B "5:EEeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+
+/* The files that are right, one of them replaced by what is given. */
+static void put_callers(const char *name, const char *content)
+{
+    static const char *const files[][2] = {
+        {"a", TOKEN_A},
+        {"b", TOKEN_B},
+        {"api", "api-token-ABCDEF.~+/=\n"},
+        {"secret", "Hook-_9"},
+        {"pull", "pull-token-12345"},
+        {"pull2", "pull-token-23456"},
+        {"alias", ALIAS_A},
+        {"alias2", ALIAS_B},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        free(put(files[i][0], strcmp(files[i][0], name) == 0 ? content : files[i][1], 0600));
+}
+
+static void test_callers(void **state)
+{
+    static const struct {
+        const char *file, *content, *place, *says;
+    } rows[] = {
+        {"api", "", "1:94: listen.api_token_file: ", "empty"},
+        {"api", "only-15-letters", "1:94: listen.api_token_file: ", "16 to 256 of"},
+        {"api", "with a blank in the middle", "1:94:", "16 to 256 of"},
+        {"secret", "no blanks", "6:26: bots.one.webhook_secret_file: ", "1 to 256 of"},
+        {"pull", "only-15-letters", "8:22: bots.one.pull_token_file: ", "16 to 256 of"},
+        {"alias", "not-a-token-but-long-enough-to-be-one", "9:24: bots.one.dropin_token_file: ", "a colon"},
+        {"pull", "api-token-ABCDEF.~+/=", "8:22:", "the same secret as the API's"},
+        {"pull2", "pull-token-12345", "13:22:", "the same secret as that of bots.one"},
+        {"alias2", ALIAS_A, "14:24: bots.two.dropin_token_file: ", "the same secret as that of bots.one"},
+        {"alias2", TOKEN_A, "14:24:", "the same secret as that of bots.one"},
+        {"alias", TOKEN_B, "9:24:", "the same secret as that of bots.two"},
+    };
+    struct err e;
+
+    (void)state;
+    put_callers("", NULL);
+    struct setup *s = load(CALLERS, &e);
+    if (!s)
+        fail_msg("%s", e.text);
+    assert_string_equal(s->api_token, "api-token-ABCDEF.~+/=");
+    assert_string_equal(s->secrets[0].webhook_secret, "Hook-_9");
+    assert_string_equal(s->secrets[0].pull_token, "pull-token-12345");
+    assert_string_equal(s->secrets[0].dropin_token, ALIAS_A);
+    assert_null(s->secrets[1].webhook_secret);
+    assert_string_equal(s->secrets[1].pull_token, "pull-token-23456");
+    setup_free(s);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        put_callers(rows[i].file, rows[i].content);
+        refused(CALLERS, rows[i].place, rows[i].says);
+    }
+    put_callers("", NULL);
+    free(put("api", "api-token-ABCDEF.~+/=", 0640));
+    refused(CALLERS, "1:94: listen.api_token_file: ", "chmod 600");
+}
+
 /* Whatever was read is known to the log. */
 static void test_log_knows(void **state)
 {
-    static const char *const lines[] = {"x " TOKEN_A " y", "half AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-                                        "proxy secretword and secret%77ord", "header Abc-_9"};
+    static const char *const lines[] = {"x " TOKEN_A " y",
+                                        "half AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                        "proxy secretword and secret%77ord",
+                                        "header Abc-_9",
+                                        "api api-token-ABCDEF.~+/=",
+                                        "hook Hook-_9",
+                                        "pull pull-token-12345",
+                                        "alias " ALIAS_A,
+                                        "half DDdddddddddddddddddddddddddddddddddddddd"};
+    static const char *const secrets[] = {"AAaa", "ord ", "%77", "Abc", "ABCDEF", "_9", "12345", "DDdd"};
     struct buf b = BUF_EMPTY;
 
     (void)state;
@@ -252,8 +329,8 @@ static void test_log_knows(void **state)
         buf_clear(&b);
         buf_add_str(&b, lines[i]);
         log_redact(&b);
-        check_row(i,
-                  !strstr(b.p, "AAaa") && !strstr(b.p, "ord ") && !strstr(b.p, "%77") && !strstr(b.p, "Abc"));
+        for (size_t k = 0; k < ARRAY_LEN(secrets); k++)
+            check_row(i, !strstr(b.p, secrets[k]));
     }
     buf_free(&b);
 }
@@ -294,8 +371,8 @@ int main(void)
         cmocka_unit_test(test_token_file),     cmocka_unit_test(test_token_form),
         cmocka_unit_test(test_token_env),      cmocka_unit_test(test_token_credential),
         cmocka_unit_test(test_same_bot_twice), cmocka_unit_test(test_proxy),
-        cmocka_unit_test(test_url_secret),     cmocka_unit_test(test_log_knows),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_url_secret),     cmocka_unit_test(test_callers),
+        cmocka_unit_test(test_log_knows),      cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -7,6 +7,8 @@
 #define BOT "bots:\n  shop:\n    token_file: /t\n"
 #define EXEC BOT "    command: /bin/true\n"
 #define HOOK(at, more) EXEC "    intake: webhook\n" more "listen:\n  webhook: '" at "'\n"
+#define SECRET "    webhook_secret_file: /s\n"
+#define LOCAL "    api_root: http://[::1]:8081\n"
 #define TLS "  tls_cert: /c\n  tls_key: /k\n"
 
 static struct config *parse(const char *text)
@@ -32,6 +34,14 @@ static void test_defaults(void **state)
     assert_string_equal(c->socket, "/run/tgspool/tgspool.sock");
     assert_int_equal(c->socket_mode, 0660);
     assert_null(c->socket_group);
+    assert_null(c->listen_http);
+    assert_null(c->listen_webhook);
+    assert_null(c->listen_dropin);
+    assert_null(c->api_token_file);
+    assert_false(c->telegram_only);
+    assert_int_equal(c->trusted_proxy.n, 0);
+    assert_null(c->tls_cert);
+    assert_null(c->tls_key);
     assert_int_equal(c->log_level, LOG_INFO);
     assert_int_equal(c->log_format, LOG_TEXT);
     assert_int_equal(c->n_bots, 1);
@@ -117,6 +127,42 @@ static void test_all_values(void **state)
     assert_int_equal(b->concurrency, 4);
     assert_int_equal(config_bot(c, "c")->concurrency, 4);
     assert_int_equal(config_bot(c, "d")->concurrency, 1);
+    config_free(c);
+}
+
+static void test_listeners(void **state)
+{
+    struct config *c = parse("listen:\n  http: '0.0.0.0:8480'\n  api_token_file: /a\n  webhook: '[::]:443'\n"
+                             "  telegram_only: true\n  trusted_proxy: [10.1.2.3/8, '::1', 192.0.2.7]\n"
+                             "  tls_cert: /c\n  tls_key: /k\n  dropin: LOCALHOST:8482\n"
+                             "bots:\n  w:\n    token_file: /w\n    intake: webhook\n    deliver: dropin\n"
+                             "    webhook_url: https://bot.example.org/hook/w\n    webhook_secret_file: /ws\n"
+                             "    allowed_updates: [poll]\n    dropin_token_file: /alias\n"
+                             "  p:\n    token_file: /p\n    deliver: pull\n    pull_token_file: /pt\n"
+                             "    dropin_token_file: /alias2\n");
+    const struct bot_config *w = config_bot(c, "w"), *p = config_bot(c, "p");
+    char text[IP_TEXT_MAX];
+
+    (void)state;
+    assert_int_equal(c->n_warnings, 0);
+    assert_string_equal(c->listen_http, "0.0.0.0:8480");
+    assert_string_equal(c->api_token_file, "/a");
+    assert_string_equal(c->listen_webhook, "[::]:443");
+    assert_true(c->telegram_only);
+    assert_int_equal(c->trusted_proxy.n, 3);
+    assert_string_equal(ip_net_text(&c->trusted_proxy.net[0], text), "10.0.0.0/8");
+    assert_string_equal(ip_net_text(&c->trusted_proxy.net[1], text), "::1");
+    assert_string_equal(c->tls_cert, "/c");
+    assert_string_equal(c->tls_key, "/k");
+    assert_string_equal(c->listen_dropin, "LOCALHOST:8482");
+    assert_int_equal(w->intake, INTAKE_WEBHOOK);
+    assert_int_equal(w->deliver, DELIVER_DROPIN);
+    assert_string_equal(w->webhook_url, "https://bot.example.org/hook/w");
+    assert_string_equal(w->webhook_secret_file, "/ws");
+    assert_string_equal(w->allowed_updates[0], "poll");
+    assert_string_equal(w->dropin_token_file, "/alias");
+    assert_int_equal(w->concurrency, 4);
+    assert_string_equal(p->pull_token_file, "/pt");
     config_free(c);
 }
 
@@ -383,6 +429,15 @@ static void test_warnings(void **state)
         {EXEC "    expire: {new_thing: 5m}\n", "f:5:14: expire: new_thing is no kind"},
         {"spool: {sync: off}\n" EXEC, "sync: off"},
         {"listen: {socket_mode: \"0666\"}\n" EXEC, "every user of this machine"},
+        {HOOK("127.0.0.1:81", ""), "f:5:13: bots.shop has no webhook_secret_file"},
+        {HOOK("127.0.0.1:81", SECRET), NULL},
+        {HOOK("127.0.0.1:81", SECRET "    webhook_url: https://h:8443/hook/shop\n"), NULL},
+        {HOOK("127.0.0.1:81", SECRET "    webhook_url: https://[2001:db8::1]:88/x/hook/shop\n"), NULL},
+        {HOOK("127.0.0.1:81", SECRET "    webhook_url: https://h/hook/ship\n"), "does not end in /hook/shop"},
+        {HOOK("127.0.0.1:81", SECRET LOCAL "    webhook_url: http://127.0.0.1:99/hook/shop\n"), NULL},
+        {HOOK("127.0.0.1:81", SECRET LOCAL "    webhook_url: https://h:8080/hook/shop\n"),
+         "f:8:18: bots.shop: webhook_url has port 8080: only a Bot API server in local mode"},
+        {HOOK("[::]:443", SECRET) TLS, NULL},
     };
 
     (void)state;
@@ -445,6 +500,11 @@ static void test_show_is_a_config(void **state)
         "bots:\n  a:\n    token_file: \"/\\u00e4\\\\\"\n    command: a 'b \"c' \"d'e\" \\\\ '' ünï\n"
         "    expire: {poll: 90s, message: 1d}\n    retry: [100ms, 0]\n"
         "  b:\n    token_env: X\n    intake: none\n    deliver: http\n    url: https://h:1/p?q=%20\n",
+        "listen: {http: '127.0.0.1:1', api_token_file: /a, webhook: '[::1]:2', dropin: 'localhost:3',\n"
+        "  trusted_proxy: [10.0.0.0/8, '2001:db8::/33', '::/0', '::1'], telegram_only: true,\n"
+        "  tls_cert: /c, tls_key: /k}\n"
+        "bots:\n  a: {token_file: /t, intake: webhook, webhook_secret_file: /s, deliver: dropin}\n",
+        HOOK("127.0.0.1:81", SECRET) "  trusted_proxy: '::1'\n",
     };
 
     (void)state;
@@ -582,19 +642,13 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_all_values),
-        cmocka_unit_test(test_allowed_updates),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_no_secret_in_errors),
-        cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_show_is_a_config),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_set_at),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_all_values),
+        cmocka_unit_test(test_listeners),        cmocka_unit_test(test_allowed_updates),
+        cmocka_unit_test(test_mistakes),         cmocka_unit_test(test_no_secret_in_errors),
+        cmocka_unit_test(test_warnings),         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_show_is_a_config), cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_reload),           cmocka_unit_test(test_table),
+        cmocka_unit_test(test_set_at),           cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

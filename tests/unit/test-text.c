@@ -226,6 +226,29 @@ static void bot_names(void **state)
     assert_false(text_is_bot_name(LIT("\xC3\xA9")));
 }
 
+static void slips_between_names(void **state)
+{
+    static const char digits[] = "123456789012345678901234567890123456789012345678901234567890";
+    static const struct {
+        const char *a, *b;
+        unsigned distance;
+    } rows[] = {
+        {"", "", 0},          {"lease", "lease", 0},  {"", "abc", 3},         {"lease", "leese", 1},
+        {"lease", "lase", 1}, {"lease", "leasse", 1}, {"lease", "laese", 1},  {"inof", "info", 1},
+        {"ab", "ba", 1},      {"abc", "cab", 2},      {"ca", "abc", 3},       {"kitten", "sitting", 3},
+        {"aaaa", "bbbb", 4},  {"Lease", "lease", 1},  {"status", "start", 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        check_row(i, text_distance(slice_str(rows[i].a), slice_str(rows[i].b)) == rows[i].distance);
+        check_row(i, text_distance(slice_str(rows[i].b), slice_str(rows[i].a)) == rows[i].distance);
+    }
+    assert_int_equal(text_distance(slice_make(digits, 40), slice_make(digits, 40)), 0);
+    assert_int_equal(text_distance(slice_make(digits, 41), slice_make(digits, 41)), 40);
+    assert_int_equal(text_distance(slice_make(digits, 41), slice_str("1")), 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(cut_between_characters),
         cmocka_unit_test(tokens_are_taken_out),
         cmocka_unit_test(bot_names),
+        cmocka_unit_test(slips_between_names),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	tests/unit/test-event \
 	tests/unit/test-file \
 	tests/unit/test-http \
+	tests/unit/test-ip \
 	tests/unit/test-json \
 	tests/unit/test-kinds \
 	tests/unit/test-lane \
@@ -46,6 +47,8 @@ tests_unit_test_event_SOURCES = tests/unit/test-event.c
 tests_unit_test_event_LDADD = $(UNIT_CORE)
 tests_unit_test_file_SOURCES = tests/unit/test-file.c
 tests_unit_test_file_LDADD = $(UNIT_BASE)
+tests_unit_test_ip_SOURCES = tests/unit/test-ip.c
+tests_unit_test_ip_LDADD = $(UNIT_BASE)
 tests_unit_test_kinds_SOURCES = tests/unit/test-kinds.c
 tests_unit_test_kinds_LDADD = $(UNIT_CORE)
 tests_unit_test_lane_SOURCES = tests/unit/test-lane.c
