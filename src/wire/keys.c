@@ -142,6 +142,18 @@ struct key key_position(int64_t bot)
     return k;
 }
 
+struct key key_note(int64_t bot, const char *name)
+{
+    struct key k = key_name("note/");
+    size_t n = strlen(name);
+
+    add64(&k, order_i64(bot));
+    assert(k.n + n <= KEY_MAX);
+    memcpy(k.b + k.n, name, n);
+    k.n += n;
+    return k;
+}
+
 struct key key_after_prefix(struct key k)
 {
     while (k.n > 0 && k.b[k.n - 1] == 0xff)

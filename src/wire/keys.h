@@ -44,6 +44,7 @@ struct key key_mark_expiry(int64_t expiry, int64_t bot, const unsigned char hash
 int key_mark_expiry_decode(struct slice s, int64_t *expiry, int64_t *bot, unsigned char hash[MARK_BYTES]);
 struct key key_box(int64_t bot, enum box box); /* meta: the box's record */
 struct key key_position(int64_t bot);          /* meta: where polling stands */
+struct key key_note(int64_t bot, const char *name); /* meta: a note about a bot */
 struct key key_name(const char *name);         /* meta: anything else */
 
 /* The key just above every key that starts with k (adds one to its last byte that is not 0xff). */

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libwire.a
 libwire_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(LLHTTP_CFLAGS)
 libwire_a_SOURCES = \
 	src/wire/envelope_json.c src/wire/envelope_json.h \
+	src/wire/forwarded.c src/wire/forwarded.h \
 	src/wire/http.c src/wire/http.h \
 	src/wire/http_hop.c src/wire/http_hop.h \
 	src/wire/call.c src/wire/call.h \
