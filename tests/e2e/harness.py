@@ -19,8 +19,8 @@ import time
 import urllib.parse
 
 BUILD = os.path.abspath(os.environ.get("builddir", "."))
-TGSPOOL = os.path.abspath(os.environ.get("TGSPOOL_BIN", os.path.join(BUILD, "tgspool")))
-BOTAPI = os.path.abspath(os.environ.get("TGSPOOL_BOTAPI", os.path.join(BUILD, "tests/botapi/tgspool-botapi")))
+TGSPOOL = os.path.abspath(os.environ.get("TGSPOOL_BIN") or os.path.join(BUILD, "tgspool"))
+BOTAPI = os.path.abspath(os.environ.get("TGSPOOL_BOTAPI") or os.path.join(BUILD, "tests/botapi/tgspool-botapi"))
 TOKEN = "123456:AAF0-test-token-that-must-not-be-seen-1"
 
 EX_USAGE, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 64, 66, 69, 75, 78
