@@ -13,15 +13,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/ask.h"
 #include "cli/show.h"
+#include "cli/webhook.h"
 #include "daemon/configfile.h"
-#include "net/loop.h"
 #include "spool/spool.h"
-#include "telegram/botapi.h"
 #include "wire/url.h"
 
 #define SPACE_LOW (256LL << 20)
-#define ASK_MS SECONDS(20)
 
 enum verdict { GOOD, DOUBTFUL, BAD };
 
@@ -238,7 +237,11 @@ static void check_handler(struct check *c, const struct bot_config *bot)
     struct stat st;
 
     if (bot->deliver == DELIVER_PULL) {
-        tell(c, GOOD, 0, what, NULL, "the bot claims its events at %s", c->config->socket);
+        tell(c, GOOD, 0, what, NULL, "the bot claims its events at %s%s%s", c->config->socket,
+             c->config->listen_http ? " and " : "", c->config->listen_http ? c->config->listen_http : "");
+    } else if (bot->deliver == DELIVER_DROPIN) {
+        tell(c, GOOD, 0, what, NULL, "the bot asks http%s://%s as its API root",
+             c->config->tls_cert ? "s" : "", c->config->listen_dropin);
     } else if (bot->deliver == DELIVER_HTTP) {
         struct url u;
         struct buf host = BUF_EMPTY;
@@ -267,120 +270,42 @@ static void check_handler(struct check *c, const struct bot_config *bot)
 /* ---- Telegram
  * -------------------------------------------------------------------------------------------------------- */
 
-struct asked {
-    struct loop *loop;
-    enum botapi_class class;
-    enum http_fail fail;
-    char sentence[400];
-    /* of getMe */
-    char *username;
-    int64_t id;
-    /* of getWebhookInfo */
-    char *webhook, *last_error;
-    int64_t pending;
-};
-
-static void on_answer(void *arg, struct botapi_reply *r)
-{
-    struct asked *a = arg;
-
-    a->class = r->class;
-    a->fail = r->fail;
-    snprintf(a->sentence, sizeof(a->sentence), "%s", r->sentence);
-    if (r->class == BOTAPI_OK && !a->username) {
-        a->username = show_text(r->result, "username");
-        a->id = show_number(r->result, "id");
-    } else if (r->class == BOTAPI_OK) {
-        a->webhook = show_text(r->result, "url");
-        a->last_error = show_text(r->result, "last_error_message");
-        a->pending = show_number(r->result, "pending_update_count");
-    }
-    loop_stop(a->loop);
-}
-
-/* What to do where Telegram does not answer well. */
-static const char *advice(const struct asked *a)
-{
-    switch (a->class) {
-    case BOTAPI_UNAUTHORIZED:
-    case BOTAPI_NOT_FOUND:
-        return "compare the token with @BotFather's, and api_root with the server's address";
-    case BOTAPI_LIMITED:
-        return "wait, then: tgspool check";
-    default:
-        break;
-    }
-    switch (a->fail) {
-    case HTTP_PROXY:
-        return "look at proxy_file: address, user, password; is the proxy running?";
-    case HTTP_TLS:
-        return "look at the clock, at ca_file, and at who answers for api_root";
-    case HTTP_RESOLVE:
-        return "look at /etc/resolv.conf and api_root; behind a wall, set proxy_file";
-    default:
-        return "look at the network and api_root; behind a wall, set proxy_file";
-    }
-}
-
-/* Only the host of a webhook: people put secrets into its path. */
 static void tell_webhook(struct check *c, const struct bot_config *bot, const char *what,
-                         const struct asked *a)
+                         const struct webhook_info *i)
 {
-    struct buf host = BUF_EMPTY;
-    struct url u;
+    static const enum verdict verdicts[] = {
+        [WEBHOOK_GOOD] = GOOD, [WEBHOOK_DOUBTFUL] = DOUBTFUL, [WEBHOOK_BAD] = BAD};
+    struct buf text = BUF_EMPTY, next = BUF_EMPTY;
 
-    if (!a->webhook[0]) {
-        tell(c, GOOD, 0, what, NULL, "no webhook is set; %lld updates wait at Telegram",
-             (long long)a->pending);
-        return;
-    }
-    if (url_parse(a->webhook, &u, NULL) == 0) {
-        url_add_host(&host, &u);
-        url_free(&u);
-    }
-    tell(c, bot->intake == INTAKE_POLL ? BAD : DOUBTFUL, EX_CONFIG, what,
-         "call deleteWebhook, without drop_pending_updates; then: tgspool check",
-         "updates go to a webhook at %s, so that polling is refused; %lld updates wait%s%s", buf_str(&host),
-         (long long)a->pending, a->last_error[0] ? "; its last error: " : "", a->last_error);
-    buf_free(&host);
+    enum webhook_verdict v = webhook_judge(bot, i, clock_now(), &text, &next);
+    tell(c, verdicts[v], EX_CONFIG, what, buf_str(&next), "%s", buf_str(&text));
+    buf_free(&text);
+    buf_free(&next);
 }
 
 static void check_telegram(struct check *c, const struct bot_config *bot, const struct bot_secrets *secrets)
 {
-    const struct botapi_options o = {.api_root = bot->api_root,
-                                     .token = secrets->token,
-                                     .ca_file = bot->ca_file,
-                                     .proxy_url = secrets->proxy_url,
-                                     .ip = bot->ip};
-    struct asked a = {.loop = loop_new()};
     struct err e = ERR_NONE;
-    char *what = xasprintf("%s Telegram", bot->name);
-    struct botapi *api = botapi_new(a.loop, &o, &e);
+    struct webhook_info info = {0};
+    char *what = xasprintf("%s Telegram", bot->name), *username = NULL;
+    struct ask *ask = ask_open(bot, secrets, &e);
+    int64_t id;
 
-    if (!api) {
+    if (!ask) {
         tell(c, BAD, e.exit_code, what, "correct the config", "%s", e.text);
-        goto out;
+    } else if (ask_me(ask, &username, &id, &e) < 0) {
+        tell(c, BAD, EX_UNAVAILABLE, what, ask_advice(ask), "%s", e.text);
+    } else {
+        tell(c, GOOD, 0, what, NULL, "bot @%s, id %lld%s", username, (long long)id,
+             secrets->proxy_url ? ", through the proxy" : "");
+        if (ask_webhook_info(ask, &info, &e) < 0)
+            tell(c, BAD, EX_UNAVAILABLE, what, ask_advice(ask), "%s", e.text);
+        else
+            tell_webhook(c, bot, what, &info);
     }
-    botapi_get_me(api, ASK_MS, on_answer, &a);
-    loop_run(a.loop, NULL, NULL);
-    if (a.class != BOTAPI_OK) {
-        tell(c, BAD, EX_UNAVAILABLE, what, advice(&a), "%s", a.sentence);
-        goto out;
-    }
-    tell(c, GOOD, 0, what, NULL, "bot @%s, id %lld%s", a.username, (long long)a.id,
-         secrets->proxy_url ? ", through the proxy" : "");
-    botapi_get_webhook_info(api, ASK_MS, on_answer, &a);
-    loop_run(a.loop, NULL, NULL);
-    if (a.class != BOTAPI_OK)
-        tell(c, BAD, EX_UNAVAILABLE, what, advice(&a), "%s", a.sentence);
-    else
-        tell_webhook(c, bot, what, &a);
-out:
-    botapi_free(api);
-    loop_free(a.loop);
-    free(a.username);
-    free(a.webhook);
-    free(a.last_error);
+    webhook_info_free(&info);
+    ask_close(ask);
+    free(username);
     free(what);
 }
 

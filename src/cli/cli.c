@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 static const struct command *const commands[] = {
-    &command_run,    &command_init,  &command_check,  &command_config,  &command_status,
-    &command_list,   &command_show,  &command_replay, &command_discard, &command_export,
-    &command_import, &command_pause, &command_resume, &command_tail,    &command_version,
+    &command_run,    &command_init,   &command_check,   &command_config,   &command_status,  &command_list,
+    &command_show,   &command_replay, &command_discard, &command_export,   &command_import,  &command_pause,
+    &command_resume, &command_tail,   &command_webhook, &command_handover, &command_version,
 };
 
 static const struct cli_option common[] = {
@@ -67,32 +68,6 @@ static const struct cli_option *option_named(const char *name, size_t n)
     return o;
 }
 
-/* How many single letters must be changed, put in or taken out to make b of a (Levenshtein), up to 9. */
-static unsigned distance(const char *a, const char *b, size_t n_b)
-{
-    size_t n_a = strlen(a);
-    unsigned char row[32];
-
-    if (n_a > 31 || n_b > 31)
-        return 9;
-    for (size_t i = 0; i <= n_a; i++)
-        row[i] = (unsigned char)i;
-    for (size_t j = 1; j <= n_b; j++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned char)j;
-        for (size_t i = 1; i <= n_a; i++) {
-            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[i] + 1u < best)
-                best = row[i] + 1u;
-            if (row[i - 1] + 1u < best)
-                best = row[i - 1] + 1u;
-            diagonal = row[i];
-            row[i] = (unsigned char)best;
-        }
-    }
-    return row[n_a] < 9 ? row[n_a] : 9;
-}
-
 struct guess {
     const char *name;
     unsigned distance;
@@ -100,7 +75,7 @@ struct guess {
 
 static void guess_try(struct guess *g, const char *name, const char *wrong, size_t n)
 {
-    unsigned d = distance(name, wrong, n);
+    unsigned d = text_distance(slice_str(name), slice_make(wrong, n));
 
     if (d < g->distance) {
         g->distance = d;

@@ -3,11 +3,13 @@ noinst_LIBRARIES += libcli.a
 libcli_a_CPPFLAGS = $(AM_CPPFLAGS)
 libcli_a_SOURCES = \
 	src/cli/act.c src/cli/act.h \
+	src/cli/ask.c src/cli/ask.h \
 	src/cli/check.c \
 	src/cli/cli.c src/cli/command.h \
 	src/cli/config.c \
 	src/cli/discard.c \
 	src/cli/export.c \
+	src/cli/handover.c \
 	src/cli/import.c \
 	src/cli/init.c \
 	src/cli/list.c \
@@ -20,4 +22,5 @@ libcli_a_SOURCES = \
 	src/cli/show.c src/cli/show.h \
 	src/cli/status.c \
 	src/cli/tail.c \
-	src/cli/version.c
+	src/cli/version.c \
+	src/cli/webhook.c src/cli/webhook.h
