@@ -18,7 +18,7 @@
 
 struct giveback {
     struct botapi *api;
-    giveback_fn *fn;
+    given_back_fn *fn;
     void *arg;
     struct before before;
     bool known;
@@ -29,7 +29,7 @@ struct giveback {
 
 static void end(struct giveback *g, const char *sentence)
 {
-    struct giveback_result r = {
+    struct given_back r = {
         .ok = sentence == NULL,
         .had_webhook = g->before.had_webhook,
         .kinds_known = g->known,
@@ -70,7 +70,7 @@ static void deleted(void *arg, struct botapi_reply *r)
         end(g, r->sentence);
 }
 
-struct giveback *giveback_new(const struct giveback_options *o, giveback_fn *fn, void *arg, struct err *e)
+struct giveback *giveback_new(const struct giveback_options *o, given_back_fn *fn, void *arg, struct err *e)
 {
     struct botapi_options ao = {
         .api_root = o->bot->api_root,

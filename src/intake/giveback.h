@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "core/config.h"
+#include "core/given_back.h"
 
 struct giveback;
 struct loop;
@@ -21,20 +22,9 @@ struct giveback_options {
     int64_t now;
 };
 
-/* How it went. */
-struct giveback_result {
-    bool ok;
-    bool had_webhook;   /* before us: the old bot has to set it again */
-    bool kinds_known;   /* what it asked for before us was recorded, and is asked for again: */
-    char *const *kinds; /* NULL: Telegram's default list */
-    size_t n_kinds;
-    const char *sentence; /* why not */
-};
-/* Called once, unless it was freed before. It may free the giveback. */
-typedef void giveback_fn(void *arg, const struct giveback_result *r);
-
-/* Begins. Returns NULL and e if the URLs or the CA file are wrong. */
-struct giveback *giveback_new(const struct giveback_options *o, giveback_fn *fn, void *arg, struct err *e);
+/* Begins. Returns NULL and e if the URLs or the CA file are wrong. fn is called once, later, unless it was freed
+ * before; it may free the giveback. */
+struct giveback *giveback_new(const struct giveback_options *o, given_back_fn *fn, void *arg, struct err *e);
 void giveback_free(struct giveback *g);
 
 #endif

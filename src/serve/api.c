@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "serve/api_call.h"
+#include "serve/handover.h"
 #include "serve/lease.h"
 #include "serve/tail.h"
 
@@ -30,6 +31,7 @@ static const char *const list_names[] = {FILTER_NAMES, "limit", "after", "payloa
 static const char *const replay_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", NULL};
 static const char *const discard_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", "force", NULL};
 static const char *const pause_names[] = {"bot", "what", NULL};
+static const char *const handover_names[] = {"wait", NULL};
 static const char *const tail_names[] = {"after", "wait", "limit", "bot", NULL};
 
 static const struct route routes[] = {
@@ -45,6 +47,8 @@ static const struct route routes[] = {
     {"POST", "/v1/import", api_import, NULL},
     {"POST", "/v1/pause", api_pause, pause_names},
     {"POST", "/v1/resume", api_resume, pause_names},
+    {"POST", "/v1/bots/*/handover", handover_post, handover_names},
+    {"GET", "/v1/bots/*/handover", handover_get, handover_names},
     {"GET", "/v1/status", api_status, none},
     {"GET", "/v1/tail", tail_get, tail_names},
     {"GET", "/healthz", api_healthz, none},
@@ -300,6 +304,7 @@ void api_tick(struct api *api)
 {
     leases_serve(api->leases);
     tail_serve(api->tail);
+    handovers_serve(api->handovers);
     run_work(api);
 }
 
@@ -307,8 +312,12 @@ int64_t api_next_deadline(const struct api *api)
 {
     if (!list_empty(&api->work))
         return 0;
-    int64_t a = leases_next_deadline(api->leases), b = tail_next_deadline(api->tail);
-    return a < b ? a : b;
+    const int64_t at[] = {leases_next_deadline(api->leases), tail_next_deadline(api->tail),
+                          handovers_next_deadline(api->handovers)};
+    int64_t first = TIME_NEVER;
+    for (size_t i = 0; i < ARRAY_LEN(at); i++)
+        first = at[i] < first ? at[i] : first;
+    return first;
 }
 
 struct api *api_new(struct spool *sp, const struct api_hooks *hooks)
@@ -322,6 +331,7 @@ struct api *api_new(struct spool *sp, const struct api_hooks *hooks)
     list_init(&api->jobs);
     api->leases = leases_new(api);
     api->tail = tail_new(api);
+    api->handovers = handovers_new(api);
     return api;
 }
 
@@ -332,6 +342,7 @@ void api_free(struct api *api)
     while (!list_empty(&api->calls))
         call_free(list_item(api->calls.next, struct api_call, link));
     api_jobs_free(api);
+    handovers_free(api->handovers);
     tail_free(api->tail);
     leases_free(api->leases);
     free(api);

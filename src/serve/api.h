@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "core/given_back.h"
 #include "spool/spool.h"
 #include "wire/json.h"
 
@@ -33,6 +34,13 @@ struct api_hooks {
     void (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);
     /* Whether this bot's events are taken by claims (deliver: pull). NULL: every bot's. */
     bool (*pulled)(void *arg, const char *bot);
+    /* For handovers (serve/handover.h); NULL where no daemon runs. Whether a paused intake has come to rest, so
+     * that nothing of it is under way. */
+    bool (*intake_rests)(void *arg, const char *bot);
+    /* Tells Telegram that the bot goes elsewhere; told is called once, later. Returns what give_back_end frees,
+     * before or inside told; or NULL and a sentence in why. */
+    void *(*give_back)(void *arg, const char *bot, given_back_fn *told, void *told_arg, char why[256]);
+    void (*give_back_end)(void *given);
     void *arg;
     /* Is told all that happens in the spool as well, since that has one watcher. */
     spool_happened_fn *happened;

@@ -26,6 +26,7 @@ struct api {
     int64_t last_job;
     struct leases *leases;
     struct tail *tail;
+    struct handovers *handovers;
 };
 
 struct api_call {

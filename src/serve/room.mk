@@ -10,6 +10,7 @@ libserve_a_SOURCES = \
 	src/serve/api_line.c \
 	src/serve/api_list.c \
 	src/serve/api_params.c src/serve/api_params.h \
+	src/serve/handover.c src/serve/handover.h \
 	src/serve/lease.c src/serve/lease.h \
 	src/serve/socket.c src/serve/socket.h \
 	src/serve/tail.c src/serve/tail.h
