@@ -206,7 +206,8 @@ static const char *fault(struct bot *b, const struct args *a, struct buf *out)
 static const char *clear_faults(struct bot *b, const struct args *a, struct buf *out)
 {
     (void)a;
-    list_each(&b->faults, it) fault_free(list_item(it, struct fault, link));
+    list_each(&b->faults, it)
+        fault_free(list_item(it, struct fault, link));
     buf_add_str(out, "{}");
     return NULL;
 }
@@ -233,7 +234,8 @@ static const char *state(struct bot *b, const struct args *a, struct buf *out)
 
     (void)a;
     queue_apply_offset(&b->queue, 0, queue_ms());
-    list_each(&b->faults, it) faults += list_item(it, struct fault, link)->left;
+    list_each(&b->faults, it)
+        faults += list_item(it, struct fault, link)->left;
     buf_printf(out, "{\"head\":%d,\"tail\":%d,\"queued\":%zu", (int)queue_head(q), (int)q->tail, q->n);
     const struct {
         const char *name;

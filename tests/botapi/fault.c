@@ -57,8 +57,7 @@ void fault_free(struct fault *f)
 
 struct fault *fault_take(struct list *faults, const char *method)
 {
-    list_each(faults, it)
-    {
+    list_each(faults, it) {
         struct fault *f = list_item(it, struct fault, link);
         if (f->method[0] && strcmp(f->method, method) != 0)
             continue;

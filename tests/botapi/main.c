@@ -30,7 +30,8 @@ static const char usage[] =
     "usage: tgspool-botapi [--listen ADDRESS:PORT] [--tls-cert FILE --tls-key FILE] [--token TOKEN]...\n"
     "                      [--first-id N] [--updates N --chats N] [--flood N --size BYTES --batch N]\n"
     "                      [--with-parent]\n"
-    "The default address is 127.0.0.1:0 (any free port; it is printed), the default token 123456:TEST-TOKEN-OF-THE-TEST-SERVER-01.\n";
+    "The default address is 127.0.0.1:0 (any free port; it is printed), the default token "
+    "123456:TEST-TOKEN-OF-THE-TEST-SERVER-01.\n";
 
 static struct {
     const char *listen, *cert, *key;
