@@ -97,6 +97,29 @@ static void tell(struct http_client *c, struct http_answer *a)
     buf_free(&a->body);
 }
 
+static void set_content_type(struct http_answer *a, const struct http_message *m)
+{
+    struct slice type = http_message_field(m, "Content-Type");
+
+    if (type.n)
+        snprintf(a->content_type, sizeof a->content_type, "%.*s", (int)type.n, type.p);
+}
+
+/* What is known of an answer that did not come whole. */
+static void add_head_seen(struct http_client *c, struct http_answer *a)
+{
+    const struct http_message *m = http_parser_message(c->parser);
+    int why = 0;
+
+    a->status = m->status;
+    if (a->fail != HTTP_BAD_ANSWER || c->unsendable)
+        return;
+    http_parser_error(c->parser, &why);
+    a->too_large = why == 413;
+    if (a->too_large)
+        set_content_type(a, m);
+}
+
 static void fail(struct http_client *c, enum http_fail f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void fail(struct http_client *c, enum http_fail f, const char *fmt, ...)
@@ -109,7 +132,7 @@ static void fail(struct http_client *c, enum http_fail f, const char *fmt, ...)
     va_end(ap);
     a.proxy_auth = c->dial && dial_login_refused(c->dial);
     if (f == HTTP_CUT || f == HTTP_BAD_ANSWER)
-        a.status = http_parser_message(c->parser)->status;
+        add_head_seen(c, &a);
     close_connection(c);
     tell(c, &a);
 }
@@ -118,7 +141,6 @@ static void fail(struct http_client *c, enum http_fail f, const char *fmt, ...)
 static void succeed(struct http_client *c)
 {
     struct http_message *m = http_parser_message(c->parser);
-    struct slice type = http_message_field(m, "Content-Type");
     struct http_answer a = {.fail = HTTP_OK,
                             .status = m->status,
                             .body = m->body,
@@ -127,8 +149,7 @@ static void succeed(struct http_client *c)
                             .retry_after_s = m->retry_after_s};
 
     m->body = BUF_EMPTY;
-    if (type.n)
-        snprintf(a.content_type, sizeof a.content_type, "%.*s", (int)type.n, type.p);
+    set_content_type(&a, m);
     if (m->keep_alive && !m->by_close && c->sent && stream_in(c->stream)->n == 0) {
         c->served = true;
         http_parser_next(c->parser);
@@ -402,7 +423,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
     if (o->proxy_url && !is_unix && !(c->proxy = proxy_new(o->proxy_url, e)))
         goto failed;
     if (c->base.scheme == URL_HTTPS) {
-        c->tls = tls_client_config(o->ca_file, e);
+        c->tls = o->also_ca_file && !o->ca_file ? tls_client_config_also(o->also_ca_file, e)
+                                                : tls_client_config(o->ca_file, e);
         if (!c->tls)
             goto failed;
         c->session = tls_session_new();

@@ -44,7 +44,7 @@ struct http_server_request {
  * inside a call of this module. */
 typedef void http_request_fn(void *arg, struct http_exchange *x, const struct http_server_request *r);
 
-/* The head of a request, body or not. The handler does one of these, inside this call or later; reading waits
+/* The head of a request, body or not. The handler does one of these, inside this call, or, once http_on_gone is set, later; reading waits
  * for it, and a client that expects "100 Continue" gets that with the second and third only:
  *     http_reply, or http_begin ...   the body is not wanted; the connection ends after the answer if there is
  *                                     one
@@ -62,9 +62,8 @@ struct http_server_options {
     http_head_fn *on_head;  /* NULL: every body is gathered */
     size_t max_body;
     unsigned max_connections; /* one more takes the place of the longest idle one, or gets a 503 */
-    size_t
-        max_held; /* bytes of requests that are not whole; beyond it the largest gets a 503. 0: max_body, at
-                        least 2 MiB */
+    size_t max_held; /* bytes of requests that are not whole; beyond it the largest gets a 503. 0: 2 MiB and
+                        twice max_body */
     /* A TLS handshake; a head that came in part; a body (as a whole; of a streamed one, and of an answer,
      * between any two pieces of 1 KiB); a connection without a request: may take that long. */
     int64_t header_timeout_ms, body_timeout_ms, idle_timeout_ms;

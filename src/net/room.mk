@@ -6,9 +6,13 @@ libnet_a_SOURCES = \
 	src/net/dial.c src/net/dial.h \
 	src/net/dns.c src/net/dns.h \
 	src/net/http_client.c src/net/http_client.h \
+	src/net/http_conn.c src/net/http_conn.h \
+	src/net/http_reply.c \
 	src/net/http_server.c src/net/http_server.h \
 	src/net/listen.c src/net/listen.h \
 	src/net/loop.c src/net/loop.h \
 	src/net/proxy.c src/net/proxy.h \
 	src/net/stream.c src/net/stream.h \
-	src/net/tls.c src/net/tls.h
+	src/net/tls.c src/net/tls.h src/net/tls_stream.h \
+	src/net/tls_client.c \
+	src/net/tls_server.c

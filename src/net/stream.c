@@ -18,7 +18,6 @@
 #define READ_CHUNK 16384
 #define READS_A_TURN 8 /* then the other connections have their turn */
 #define IN_MAX_DEFAULT (256 * 1024)
-#define KEEP_BUFFER 16384 /* an empty buffer larger than this is given back */
 
 struct stream {
     struct loop *loop;
@@ -102,6 +101,7 @@ static void settle(struct stream *s)
 
     if (s->closed)
         return;
+    buf_trim(&s->in, 0); /* nearly all connections are idle nearly all the time */
     if (s->handshaking && !s->failed)
         want |= s->handshake_want;
     if (may_read(s))
@@ -148,7 +148,7 @@ static void flush(struct stream *s)
     }
     if (s->out.n == s->out_at) {
         buf_clear(&s->out);
-        buf_trim(&s->out, KEEP_BUFFER);
+        buf_trim(&s->out, 0);
         s->out_at = 0;
         s->drained |= had;
         if (s->end_wanted && !s->ended && !s->failed)
@@ -182,7 +182,6 @@ static void fill(struct stream *s)
         tell(s, STREAM_DATA);
     if (s->closed)
         return;
-    buf_trim(&s->in, KEEP_BUFFER);
     if (s->got_eof)
         tell(s, STREAM_EOF);
 }

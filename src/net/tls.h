@@ -15,6 +15,8 @@ struct tls_session; /* what a client remembers of its peer, so that the next han
 /* ca_file: PEM certificates that are believed instead of the system's; NULL: the system's. Returns NULL and e
  * with EX_CONFIG or EX_NOINPUT. Released by tls_config_free, after every stream that uses it was closed. */
 struct tls_config *tls_client_config(const char *ca_file, struct err *e);
+/* The same, believing the certificates of ca_file and the system's. */
+struct tls_config *tls_client_config_also(const char *ca_file, struct err *e);
 void tls_config_free(struct tls_config *c);
 
 struct tls_session *tls_session_new(void);

@@ -22,7 +22,7 @@ struct http_parser {
     enum http_side side;
     enum phase phase;
     size_t max_body;
-    bool no_body;
+    bool no_body, stop_at_head;
     unsigned interim;
     struct buf head;
     bool after_cr;       /* the last byte that was no body was a CR */
@@ -375,6 +375,24 @@ void http_parser_next(struct http_parser *p)
     begin(p);
 }
 
+void http_parser_stop_at_head(struct http_parser *p)
+{
+    p->stop_at_head = true;
+}
+
+int http_parser_limit(struct http_parser *p, size_t max_body)
+{
+    p->max_body = max_body;
+    if (p->phase == PHASE_BODY && p->m.has_length && p->m.length > max_body)
+        return bad(p, 413, "the body is too large");
+    return 0;
+}
+
+size_t http_parser_held(const struct http_parser *p)
+{
+    return sizeof(*p) + p->head.cap + p->m.body.cap;
+}
+
 void http_parser_no_body(struct http_parser *p)
 {
     p->no_body = true;
@@ -441,6 +459,8 @@ enum http_progress http_parser_feed(struct http_parser *p, struct slice in, size
         if (n < 0 || (whole && read_head(p) < 0))
             return HTTP_BAD;
         *used += (size_t)n;
+        if (whole && p->stop_at_head && p->m.head_done)
+            return HTTP_HEAD_DONE;
     }
     return p->phase == PHASE_DONE ? HTTP_DONE : p->phase == PHASE_BAD ? HTTP_BAD : HTTP_MORE;
 }

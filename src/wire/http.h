@@ -43,9 +43,9 @@ struct http_message {
 
 enum http_side { HTTP_PARSE_REQUESTS, HTTP_PARSE_RESPONSES };
 
-/* MORE: needs more bytes; DONE: the message is whole; BAD: see http_parser_error, and nothing more can be
- * read. */
-enum http_progress { HTTP_MORE, HTTP_DONE, HTTP_BAD };
+/* MORE: needs more bytes; HEAD_DONE: only where http_parser_stop_at_head asked for it; DONE: the message is
+ * whole; BAD: see http_parser_error, and nothing more can be read. */
+enum http_progress { HTTP_MORE, HTTP_HEAD_DONE, HTTP_DONE, HTTP_BAD };
 
 struct http_parser;
 
@@ -56,11 +56,19 @@ void http_parser_free(struct http_parser *p);
 
 /* Forgets the message and begins with the next; after DONE or to start all over on a new connection. */
 void http_parser_next(struct http_parser *p);
+/* From now on http_parser_feed returns HTTP_HEAD_DONE once for each message, behind its head. Feeding no bytes
+ * then tells whether there is a body. */
+void http_parser_stop_at_head(struct http_parser *p);
+/* Sets max_body anew, also for the message under way. Returns -1 (BAD, 413) if its head says that it is longer.
+ */
+int http_parser_limit(struct http_parser *p, size_t max_body);
+/* Bytes that the parser and what it read take up. */
+size_t http_parser_held(const struct http_parser *p);
 /* The response that comes answers HEAD: it has no body. Until http_parser_next. */
 void http_parser_no_body(struct http_parser *p);
 
-/* Reads on; *used tells how many bytes were taken: all of them with MORE; with DONE the rest belongs to the
- * next message. */
+/* Reads on; *used tells how many bytes were taken: all of them with MORE; with HEAD_DONE the rest belongs to the
+ * body, or the next message; with DONE to the next message. */
 enum http_progress http_parser_feed(struct http_parser *p, struct slice in, size_t *used);
 /* The peer sent its last byte. DONE: that ended a response by_close. MORE: no message was begun. BAD: it was
  * cut. */
