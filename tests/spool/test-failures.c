@@ -156,6 +156,8 @@ static void scenario(void **state)
     for (n = 0; n < 500 && !all_settled(w); n++)
         tick(w, n);
     assert_true(all_settled(w));
+    if (!hit)
+        return; /* else the failpoint might be met while looking on */
     world_verify(w);
     for (int i = 0; i < EVENTS; i++)
         assert_int_equal(jobs[i].handed, 1);
@@ -212,21 +214,21 @@ static int run_with(const char *failpoints, bool interval)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* Fails the n-th pass of a failpoint, for every n (or every step-th) until the scenario ends before it; `more` is added to the
- * failpoints of each run. At least so many failures must have been met. */
+/* Fails the n-th pass of a failpoint, for every step-th n until the scenario ends before it; at least so many failures must have
+ * been met. With `more` failpoints in each run: just so many. */
 static void fail_each(const char *point, const char *more, unsigned step, bool interval, unsigned least)
 {
     unsigned met = 0, n = 1;
     char spec[256];
     int rc = 0;
 
-    for (; n < 5000 && rc == 0; n += step, met += rc == 0) {
+    for (; n < 2000 && rc == 0 && !(more[0] && met == least); n += step, met += rc == 0) {
         snprintf(spec, sizeof(spec), "%s=errno:5@%u%s", point, n, more);
         rc = run_with(spec, interval);
         if (rc != 0 && rc != EXIT_NOT_HIT)
             fail_msg("TGSPOOL_FAILPOINTS='%s': exit status %d", spec, rc);
     }
-    assert_int_equal(rc, EXIT_NOT_HIT);
+    assert_true(rc == EXIT_NOT_HIT || more[0]);
     assert_true(met >= least);
 }
 #else
@@ -278,14 +280,14 @@ static void in_a_write_between_syncs(void **state)
 static void in_a_reopen(void **state)
 {
     (void)state;
-    fail_each("store.write", ";store.open=errno:5@2", 5, false, 2);
+    fail_each("store.write", ";store.open=errno:5@2", 5, false, 3);
 }
 
 /* Two failures, one right after the other. */
 static void in_two_writes(void **state)
 {
     (void)state;
-    fail_each("store.write", ";store.written=errno:5@5", 5, false, 2);
+    fail_each("store.write", ";store.written=errno:5@9", 2, false, 4);
 }
 
 int main(int argc, char **argv)
