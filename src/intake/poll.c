@@ -4,7 +4,7 @@
  *        ^         |          |
  *        +- HELD <-+          +-> WAITING (an error, or nothing came)
  *
- * and at the end CONFIRMING -> STOPPED. The callbacks of the Bot API client and of the spool only note what
+ * and at the end CONFIRMING -> STOPPED; in front of a bot's very first request NOTING. The callbacks of the Bot API client and of the spool only note what
  * happened; everything else is done in poll_tick, with the tick's time.
  *
  * The offset is always the last id of the batch at hand + 1, never the highest ever seen: ids start anew,
@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "core/backoff.h"
+#include "intake/before.h"
 #include "intake/trouble.h"
 #include "telegram/botapi.h"
 
@@ -38,9 +39,9 @@
 #define RETRY_CAP SECONDS(60)
 #define LIMITED_CAP HOURS(24)
 
-enum poll_state { WAITING, ASKING, ANSWERED, STORING, SAVING, HELD, CONFIRMING, STOPPED };
+enum poll_state { WAITING, NOTING, ASKING, ANSWERED, STORING, SAVING, HELD, CONFIRMING, STOPPED };
 
-static const char *const state_names[] = {"waiting", "asking", "storing",  "storing",
+static const char *const state_names[] = {"waiting", "asking", "asking",   "storing", "storing",
                                           "storing", "held",   "stopping", "stopped"};
 
 /* Kinds of trouble beside the classes of botapi.h. */
@@ -51,7 +52,7 @@ struct poll {
     struct spool_box *box;
     struct botapi *api;
     char bot[BOT_NAME_MAX + 1];
-    char *api_root, *token_file; /* for what people are told; token_file may be NULL */
+    char *api_root;
     char **allowed_updates;
     size_t n_allowed_updates;
     int timeout_s;
@@ -68,6 +69,7 @@ struct poll {
     bool reread;      /* the token, before the next request */
     bool token_given; /* by a reload; ends a wait */
     bool started;
+    bool noted; /* what Telegram was told before us is kept */
 
     struct poll_position position; /* durable */
     struct poll_position next;     /* in the batch */
@@ -84,6 +86,7 @@ struct poll {
 };
 
 static bool step_waiting(struct poll *p, int64_t now);
+static bool step_noting(struct poll *p, int64_t now);
 static bool step_asking(struct poll *p, int64_t now);
 static bool step_answered(struct poll *p, int64_t now);
 static bool step_storing(struct poll *p, int64_t now);
@@ -93,8 +96,9 @@ static bool step_idle(struct poll *p, int64_t now);
 
 /* Each does what its state has to do and returns whether the state changed. */
 static bool (*const steps[])(struct poll *p, int64_t now) = {
-    [WAITING] = step_waiting, [ASKING] = step_asking, [ANSWERED] = step_answered, [STORING] = step_storing,
-    [SAVING] = step_saving,   [HELD] = step_held,     [CONFIRMING] = step_idle,   [STOPPED] = step_idle,
+    [WAITING] = step_waiting,   [NOTING] = step_noting,   [ASKING] = step_asking,
+    [ANSWERED] = step_answered, [STORING] = step_storing, [SAVING] = step_saving,
+    [HELD] = step_held,         [CONFIRMING] = step_idle, [STOPPED] = step_idle,
 };
 
 /* ---- life
@@ -138,7 +142,6 @@ struct poll *poll_new(const struct poll_options *o, struct err *e)
     p->api = api;
     snprintf(p->bot, sizeof(p->bot), "%s", bot->name);
     p->api_root = xstrdup(bot->api_root);
-    p->token_file = bot->token_file ? xstrdup(bot->token_file) : NULL;
     p->n_allowed_updates = bot->n_allowed_updates;
     p->allowed_updates = xcalloc(bot->n_allowed_updates + 1, sizeof(char *));
     for (size_t i = 0; i < bot->n_allowed_updates; i++)
@@ -147,6 +150,7 @@ struct poll *poll_new(const struct poll_options *o, struct err *e)
     p->reread_token = o->reread_token;
     p->reread_arg = o->reread_arg;
     load_position(p, o->before);
+    p->noted = p->position.newest_update_at || before_is_known(o->box);
     return p;
 }
 
@@ -161,7 +165,6 @@ void poll_free(struct poll *p)
         free(p->allowed_updates[i]);
     free(p->allowed_updates);
     free(p->api_root);
-    free(p->token_file);
     free(p);
 }
 
@@ -180,6 +183,11 @@ void poll_stop(struct poll *p)
 bool poll_stopped(const struct poll *p)
 {
     return p->state == STOPPED;
+}
+
+bool poll_rests(const struct poll *p)
+{
+    return (p->state == HELD || p->state == STOPPED) && !p->unsaved;
 }
 
 void poll_set_token(struct poll *p, const char *token)
@@ -266,16 +274,49 @@ static bool step_held(struct poll *p, int64_t now)
     return wait_until(p, now);
 }
 
+static void saved(void *arg, bool ok)
+{
+    struct poll *p = arg;
+
+    assert(p->unsaved > 0);
+    p->unsaved--;
+    if (!ok)
+        p->lost = true;
+}
+
+static void save(struct poll *p)
+{
+    p->unsaved++;
+    spool_on_durable(p->spool, saved, p);
+}
+
 /* The reply's callback: kept for the tick. */
 static void replied(void *arg, struct botapi_reply *r)
 {
     struct poll *p = arg;
 
-    assert(p->state == ASKING);
+    assert(p->state == ASKING || p->state == NOTING);
     p->reply = *r;
     p->reply.result = NULL;
     botapi_reply_moved(r);
     p->state = ANSWERED;
+}
+
+/* The same of what comes before the first request. */
+static void before_came(void *arg, struct botapi_reply *r)
+{
+    struct poll *p = arg;
+    struct webhook_info info;
+
+    if (r->class != BOTAPI_OK && r->class != BOTAPI_REJECTED) {
+        replied(p, r);
+        return;
+    }
+    if (r->class == BOTAPI_OK && webhook_info_read(r->result, &info) == 0) {
+        before_keep(p->box, &info);
+        save(p);
+        webhook_info_free(&info);
+    }
 }
 
 /* The offset that may be sent now. When the newest update is a day old, ids may soon start anew, maybe lower:
@@ -364,6 +405,16 @@ static bool confirm(struct poll *p, int64_t now)
     return true;
 }
 
+/* The first request of all changes what Telegram sends this bot: what it was before is kept first, so that a
+ * handover can put it back. */
+static bool note_before(struct poll *p)
+{
+    p->state = NOTING;
+    p->asked_single = false;
+    botapi_get_webhook_info(p->api, SECONDS(30), before_came, p);
+    return true;
+}
+
 static bool step_waiting(struct poll *p, int64_t now)
 {
     char why[256];
@@ -378,7 +429,7 @@ static bool step_waiting(struct poll *p, int64_t now)
     p->token_given = false;
     if (p->reread && !refresh_token(p, now))
         return true;
-    return ask(p, now);
+    return p->noted ? ask(p, now) : note_before(p);
 }
 
 static bool step_asking(struct poll *p, int64_t now)
@@ -389,6 +440,22 @@ static bool step_asking(struct poll *p, int64_t now)
     if (held)
         return hold(p, held);
     return p->stopping ? confirm(p, now) : false;
+}
+
+static bool step_noting(struct poll *p, int64_t now)
+{
+    char why[256];
+    const char *held = held_by(p, why);
+
+    if (held)
+        return hold(p, held);
+    if (p->stopping)
+        return confirm(p, now);
+    if (botapi_busy(p->api) || p->unsaved)
+        return false;
+    p->noted = !p->lost;
+    p->lost = false;
+    return wait_until(p, p->noted ? now : now + PACE);
 }
 
 static bool step_idle(struct poll *p, int64_t now)
@@ -420,32 +487,15 @@ static void conflict_sentence(const struct poll *p, char *out, size_t size)
         return;
     case CONFLICT_WEBHOOK:
     case CONFLICT_SET_WEBHOOK:
-        snprintf(out, size,
-                 "a webhook %s (409), so that polling gets nothing; to remove it, run: "
-                 "printf 'url=%%s/bot%%s/deleteWebhook' '%.80s' \"%s%.200s%s\" | curl -K -",
-                 p->reply.conflict == CONFLICT_WEBHOOK ? "is set for this bot" : "was just set for this bot",
-                 p->api_root, p->token_file ? "$(cat '" : "$", p->token_file ? p->token_file : "TOKEN",
-                 p->token_file ? "')" : "");
+        snprintf(
+            out, size,
+            "a webhook %s (409), so that polling gets nothing; to remove it, run: tgspool webhook delete %s",
+            p->reply.conflict == CONFLICT_WEBHOOK ? "is set for this bot" : "was just set for this bot",
+            p->bot);
         return;
     default:
         snprintf(out, size, "%s; to see the bot and its webhook, run: tgspool check", p->reply.sentence);
     }
-}
-
-static void saved(void *arg, bool ok)
-{
-    struct poll *p = arg;
-
-    assert(p->unsaved > 0);
-    p->unsaved--;
-    if (!ok)
-        p->lost = true;
-}
-
-static void save(struct poll *p)
-{
-    p->unsaved++;
-    spool_on_durable(p->spool, saved, p);
 }
 
 /* Stores an answer raw that cannot be read even with limit 1, and passes by it. */

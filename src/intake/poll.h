@@ -41,6 +41,8 @@ int64_t poll_tick(struct poll *p, int64_t now);
  * poll_stopped says when that is over; keep calling poll_tick. */
 void poll_stop(struct poll *p);
 bool poll_stopped(const struct poll *p);
+/* Whether it is held (paused, or the store fails), with nothing under way. */
+bool poll_rests(const struct poll *p);
 
 /* A reload: the token may be another one. Ends a slow retry's wait. */
 void poll_set_token(struct poll *p, const char *token);

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "intake/poll.h"
 #include "telegram/botapi.h"
+#include "wire/json.h"
 
 #define T0 INT64_C(1700000000000)
 
@@ -39,7 +40,7 @@ struct botapi {
     struct botapi_poll asked;
     botapi_fn *fn;
     void *arg;
-    unsigned calls, cancels, drops;
+    unsigned calls, cancels, drops, infos;
     char token[64];
 };
 
@@ -75,6 +76,21 @@ void botapi_get_updates(struct botapi *a, const struct botapi_poll *p, botapi_fn
     a->fn = fn;
     a->arg = arg;
     a->calls++;
+}
+
+void botapi_get_webhook_info(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg)
+{
+    assert_false(a->busy);
+    assert_true(deadline_ms > 0);
+    a->busy = true;
+    a->fn = fn;
+    a->arg = arg;
+    a->infos++;
+}
+
+bool botapi_busy(const struct botapi *a)
+{
+    return a->busy;
 }
 
 void botapi_cancel(struct botapi *a)
@@ -122,6 +138,7 @@ static struct {
     void *args[16];
     size_t n_fns;
     bool sick, paused, fail_accept;
+    struct buf note, open_note; /* what is kept of before */
     unsigned forgotten;
 } sp;
 
@@ -180,6 +197,21 @@ void spool_get_position(struct spool_box *b, struct poll_position *out)
     *out = sp.stored;
 }
 
+void spool_set_note(struct spool_box *b, const char *name, struct slice text)
+{
+    (void)b;
+    assert_string_equal(name, "before");
+    buf_clear(&sp.open_note);
+    buf_add_slice(&sp.open_note, text);
+}
+
+bool spool_get_note(struct spool_box *b, const char *name, struct buf *out)
+{
+    (void)b, (void)name;
+    buf_add_slice(out, buf_slice(&sp.note));
+    return sp.note.n > 0;
+}
+
 void spool_on_durable(struct spool *s, spool_done_fn *fn, void *arg)
 {
     (void)s;
@@ -200,6 +232,11 @@ static void commit(bool ok)
 
     if (ok && sp.open_set)
         sp.stored = sp.open;
+    if (ok && sp.open_note.n) {
+        buf_free(&sp.note);
+        sp.note = sp.open_note;
+        sp.open_note = BUF_EMPTY;
+    }
     sp.open_set = false;
     sp.batch = 0;
     sp.n_fns = 0;
@@ -244,6 +281,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&sp, 0, sizeof(sp));
+    buf_add_str(&sp.note, "{}");
     sp.batch_max = 1000;
     now = T0;
     token_unreadable = false;
@@ -257,6 +295,8 @@ static int tear_down(void **state)
 {
     (void)state;
     poll_free(p);
+    buf_free(&sp.note);
+    buf_free(&sp.open_note);
     assert_true(sp.forgotten > 0);
     return 0;
 }
@@ -590,7 +630,7 @@ static void test_conflict(void **state)
     expect_wait(6000);
     assert_int_equal(api.drops, 2);
     assert_non_null(strstr(trouble(), "a webhook is set"));
-    assert_non_null(strstr(trouble(), "'http://127.0.0.1:1' \"$(cat '/etc/shop.token')\" | curl -K -"));
+    assert_non_null(strstr(trouble(), "tgspool webhook delete shop"));
     reply((struct botapi_reply){
         .class = BOTAPI_CONFLICT, .conflict = CONFLICT_SET_WEBHOOK, .retry_after_s = -1});
     expect_wait(12000);
@@ -817,12 +857,65 @@ static void test_stop_while_paused(void **state)
     assert_int_equal(api.calls, calls);
 }
 
+/* Without a note, the first request asks how things were; getUpdates comes only when that is durable. */
+static void test_notes_what_was_before(void **state)
+{
+    struct json *root = json_parse(slice_str("{\"url\":\"https://old.example/x?secret\","
+                                             "\"allowed_updates\":[\"message\",\"poll\"]}"),
+                                   NULL);
+
+    (void)state;
+    poll_free(p);
+    buf_free(&sp.note);
+    start_poll();
+    tick();
+    assert_int_equal(api.infos, 1);
+    reply_error(BOTAPI_TRANSIENT);
+    tick();
+    now += 1000;
+    tick();
+    assert_int_equal(api.infos, 2);
+    reply((struct botapi_reply){.class = BOTAPI_OK, .retry_after_s = -1, .result = root});
+    poll_tick(p, now);
+    assert_int_equal(api.calls, 0);
+    commit(false);
+    poll_tick(p, now);
+    now += 1000;
+    tick();
+    assert_int_equal(api.infos, 3); /* that was lost: once more */
+    reply((struct botapi_reply){.class = BOTAPI_OK, .retry_after_s = -1, .result = root});
+    tick();
+    assert_int_equal(api.calls, 1);
+    assert_string_equal(buf_str(&sp.note),
+                        "{\"had_webhook\":true,\"allowed_updates\":[\"message\",\"poll\"]}");
+    json_free(root);
+    REPLY_IDS(1);
+    tick();
+    assert_int_equal(api.infos, 3);
+}
+
+static void test_rests_only_when_nothing_is_under_way(void **state)
+{
+    (void)state;
+    tick();
+    REPLY_IDS(10);
+    poll_tick(p, now);
+    sp.paused = true;
+    poll_tick(p, now);
+    assert_false(poll_rests(p));
+    commit(true);
+    poll_tick(p, now);
+    assert_true(poll_rests(p));
+    assert_int_equal(sp.stored.offset, 11);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_first_poll),
+        TEST(test_notes_what_was_before),
         TEST(test_next_only_when_durable),
         TEST(test_lost_batch_is_not_confirmed),
         TEST(test_one_lost_part_is_enough),
@@ -848,6 +941,7 @@ int main(void)
         TEST(test_html_is_no_poison),
         TEST(test_updates_without_id),
         TEST(test_pause),
+        TEST(test_rests_only_when_nothing_is_under_way),
         TEST(test_sick_store),
         TEST(test_stop),
         TEST(test_stop_while_saving),

@@ -3,7 +3,7 @@
 if HAVE_CMOCKA
 check_PROGRAMS += tests/intake/test-poll tests/intake/test-trouble tests/intake/test-botapi tests/intake/test-notify
 tests_intake_test_poll_SOURCES = tests/intake/test-poll.c
-tests_intake_test_poll_LDADD = libintake.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
+tests_intake_test_poll_LDADD = libintake.a libtelegram.a libwire.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
 tests_intake_test_trouble_SOURCES = tests/intake/test-trouble.c
 tests_intake_test_trouble_LDADD = libintake.a libbase.a -lcmocka
 tests_intake_test_botapi_SOURCES = tests/intake/test-botapi.c
