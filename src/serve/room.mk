@@ -10,6 +10,14 @@ libserve_a_SOURCES = \
 	src/serve/api_line.c \
 	src/serve/api_list.c \
 	src/serve/api_params.c src/serve/api_params.h \
+	src/serve/dropin.c src/serve/dropin.h src/serve/dropin_bot.h \
+	src/serve/dropin_answer.c src/serve/dropin_answer.h \
+	src/serve/dropin_consumer.c \
+	src/serve/dropin_filter.c src/serve/dropin_filter.h \
+	src/serve/dropin_local.c \
+	src/serve/dropin_proxy.c \
+	src/serve/dropin_request.c src/serve/dropin_request.h \
+	src/serve/dropin_updates.c \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/lease.c src/serve/lease.h \
 	src/serve/socket.c src/serve/socket.h \

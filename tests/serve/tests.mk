@@ -9,6 +9,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/serve/test-api \
 	tests/serve/test-commands \
+	tests/serve/test-dropin \
 	tests/serve/test-lease \
 	tests/serve/test-line \
 	tests/serve/test-params \
@@ -18,6 +19,8 @@ tests_serve_test_api_SOURCES = tests/serve/test-api.c $(SERVE_STAGE)
 tests_serve_test_api_LDADD = $(SERVE_SPOOL)
 tests_serve_test_commands_SOURCES = tests/serve/test-commands.c
 tests_serve_test_commands_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
+tests_serve_test_dropin_SOURCES = tests/serve/test-dropin.c
+tests_serve_test_dropin_LDADD = $(SERVE_PURE)
 tests_serve_test_lease_SOURCES = tests/serve/test-lease.c $(SERVE_STAGE)
 tests_serve_test_lease_LDADD = $(SERVE_SPOOL)
 tests_serve_test_line_SOURCES = tests/serve/test-line.c
