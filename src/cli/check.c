@@ -16,7 +16,9 @@
 #include "cli/ask.h"
 #include "cli/show.h"
 #include "cli/webhook.h"
+#include "core/options.h"
 #include "daemon/configfile.h"
+#include "net/listen.h"
 #include "spool/spool.h"
 #include "wire/url.h"
 
@@ -189,6 +191,17 @@ static void check_store(struct check *c)
     spool_close(sp);
 }
 
+static void check_group(struct check *c)
+{
+    const char *group = c->config->socket_group;
+    struct err e = ERR_NONE;
+
+    if (!group || listen_find_group(group, NULL, &e) == 0)
+        return;
+    option_err_prefix(&e, c->config, NULL, "socket_group");
+    tell(c, BAD, EX_CONFIG, "group", "make the group, or correct the config", "%s", e.text);
+}
+
 static void check_socket(struct check *c)
 {
     const char *path = c->config->socket;
@@ -329,6 +342,7 @@ static void check_all(struct check *c)
         tell(c, DOUBTFUL, 0, "config", "correct it in the config", "%s", s->config->warnings[i]);
     if (check_dir(c))
         check_store(c);
+    check_group(c);
     check_socket(c);
     for (size_t i = 0; i < s->config->n_bots; i++) {
         check_handler(c, &s->config->bots[i]);

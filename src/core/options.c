@@ -342,9 +342,11 @@ struct config_mark option_set_at(const struct option *o, const struct config *c,
 
 int option_err_prefix(struct err *e, const struct config *c, const struct bot_config *bot, const char *name)
 {
-    struct config_mark at = set_at_name(bot, name);
+    const struct option *o = option_find(bot ? SECTION_BOTS : SECTION_LISTEN, slice_str(name));
+    struct config_mark at = option_set_at(o, c, bot);
 
-    if (!at.line)
+    if (!at.line && bot)
         at = (struct config_mark){bot->line, bot->column};
-    return err_prefix(e, "%s:%u:%u: bots.%s.%s", c->path, at.line, at.column, bot->name, name);
+    return err_prefix(e, "%s:%u:%u: %s%s.%s", c->path, at.line, at.column, bot ? "bots." : "listen",
+                      bot ? bot->name : "", name);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "core/options.h"
 
@@ -93,6 +94,12 @@ struct setup *setup_load(const char *path, struct err *e)
         return NULL;
     }
     return s;
+}
+
+void setup_log_warnings(const struct setup *s)
+{
+    for (size_t i = 0; i < s->config->n_warnings; i++)
+        log_warn(NULL, "%s", s->config->warnings[i]);
 }
 
 void setup_free(struct setup *s)

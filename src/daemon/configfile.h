@@ -23,5 +23,7 @@ struct config *configfile_read(const char *path, struct err *e);
  * any fault. Warnings are in ->config->warnings. */
 struct setup *setup_load(const char *path, struct err *e);
 void setup_free(struct setup *s);
+/* Writes the config's warnings to the log. */
+void setup_log_warnings(const struct setup *s);
 
 #endif

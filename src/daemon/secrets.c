@@ -201,13 +201,11 @@ static int read_form(const char *path, const struct form *form, char **out, stru
 
 int secrets_read_api_token(const struct config *c, char **out, struct err *e)
 {
-    struct config_mark at = option_set_at(option_find(SECTION_LISTEN, slice_str("api_token_file")), c, NULL);
-
     *out = NULL;
     if (read_form(c->api_token_file, &bearer, out, e) == 0)
         return 0;
     e->exit_code = EX_CONFIG;
-    return err_prefix(e, "%s:%u:%u: listen.api_token_file", c->path, at.line, at.column);
+    return option_err_prefix(e, c, NULL, "api_token_file");
 }
 
 int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out, struct err *e)

@@ -83,20 +83,16 @@ static int remove_stale(const struct sockaddr_un *a, struct err *e)
     return 0;
 }
 
-static int find_group(const char *name, gid_t *gid, struct err *e)
+int listen_find_group(const char *name, gid_t *gid, struct err *e)
 {
     struct group *g = getgrnam(name);
-    int64_t n;
+    int64_t n = g ? (int64_t)g->gr_gid : 0;
 
-    if (g) {
-        *gid = g->gr_gid;
-        return 0;
-    }
-    if (text_to_i64(slice_str(name), 0, INT32_MAX, &n) == 0) {
+    if (!g && text_to_i64(slice_str(name), 0, INT32_MAX, &n) < 0)
+        return err_set(e, EX_NOUSER, "there is no group \"%s\"", name);
+    if (gid)
         *gid = (gid_t)n;
-        return 0;
-    }
-    return err_set(e, EX_NOUSER, "there is no group \"%s\"", name);
+    return 0;
 }
 
 /* Opens the socket up as far as asked, and listens. */
@@ -140,7 +136,7 @@ int listen_unix_open(struct listen_unix *u, const char *path, mode_t mode, const
         return err_set(e, EX_CONFIG, "the socket's path is longer than %zu bytes: %s", sizeof(a.sun_path) - 1,
                        path);
     memcpy(a.sun_path, path, strlen(path) + 1);
-    if (group && find_group(group, &gid, e) < 0)
+    if (group && listen_find_group(group, &gid, e) < 0)
         return -1;
     u->lock_fd = take_lock(path, e);
     if (u->lock_fd < 0)

@@ -19,6 +19,8 @@ struct listen_unix {
  * under a lock (PATH.lock, held until listen_unix_close), so that two starting at once cannot take it from
  * each other. Returns a non-blocking descriptor, or -1 and e. */
 int listen_unix_open(struct listen_unix *u, const char *path, mode_t mode, const char *group, struct err *e);
+/* The group of that name or number; gid may be NULL. Returns 0, or -1 and e (EX_NOUSER). */
+int listen_find_group(const char *name, gid_t *gid, struct err *e);
 /* Removes the socket, if it is still ours, and lets go of the lock; the descriptor is the caller's to close.
  */
 void listen_unix_close(struct listen_unix *u);

@@ -50,6 +50,7 @@ MISTAKES = [
     ("listen: {dropin: '0.0.0.0:8481'}\n" + BOT, "1:18", "off loopback and would be without encryption"),
     ("listen: {http: '127.0.0.1:8481'}\n" + BOT, "1:16", "listen.http needs api_token_file"),
     ("listen: {http: '127.0.0.1:8481', api_token_file: '{dir}/short'}\n" + BOT, "1:50", "accepted: 16 to 256 of"),
+    ("listen: {socket_group: no-such-group}\n" + BOT, "1:24", 'there is no group "no-such-group"'),
     ("listen: {webhook: '127.0.0.1:8481'}\n" + BOT + "    intake: webhook\n    webhook_secret_file: {dir}/none\n",
      "7:26", "No such file"),
     (BOT + "    token: " + TOKEN + "\n", "5:5", "name that by token_file"),
