@@ -17,13 +17,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "net/dial.h"
+#include "net/http_origin.h"
 #include "net/loop.h"
-#include "net/proxy.h"
 #include "net/stream.h"
-#include "net/tls.h"
 #include "wire/http.h"
-#include "wire/url.h"
 
 /* A reset that comes later than this after the request's last byte is not the crossing of request and close:
  * the peer had the request, so sending it again is the caller's decision. */
@@ -31,12 +28,7 @@
 
 struct http_client {
     struct loop *loop;
-    struct url base;
-    struct buf shown; /* HOST[:PORT], for the Host header and for people */
-    struct proxy *proxy;
-    struct tls_config *tls;
-    struct tls_session *session;
-    struct dial_options dial_options;
+    struct http_origin origin;
 
     struct dial *dial;     /* while connecting */
     struct stream *stream; /* while connected, idle or not */
@@ -87,10 +79,10 @@ static void tell(struct http_client *c, struct http_answer *a)
         a->waited_ms = end > c->sent_at ? end - c->sent_at : 0;
     }
     if (a->fail)
-        log_debug(NULL, "%s to %s failed after %lld ms: %s", c->label, buf_str(&c->shown),
+        log_debug(NULL, "%s to %s failed after %lld ms: %s", c->label, buf_str(&c->origin.shown),
                   (long long)(loop_now(c->loop) - c->started_at), a->error);
     else
-        log_debug(NULL, "%s to %s: %d, %zu bytes, %lld ms", c->label, buf_str(&c->shown), a->status,
+        log_debug(NULL, "%s to %s: %d, %zu bytes, %lld ms", c->label, buf_str(&c->origin.shown), a->status,
                   a->body.n, (long long)(loop_now(c->loop) - c->started_at));
     forget_request(c);
     c->fn(c->arg, a);
@@ -175,7 +167,7 @@ static void on_data(struct http_client *c)
     if (progress == HTTP_DONE)
         succeed(c);
     else if (progress == HTTP_BAD)
-        fail(c, HTTP_BAD_ANSWER, "the answer of %s cannot be used: %s", buf_str(&c->shown),
+        fail(c, HTTP_BAD_ANSWER, "the answer of %s cannot be used: %s", buf_str(&c->origin.shown),
              http_parser_error(c->parser, &status));
 }
 
@@ -185,20 +177,21 @@ static void on_broken(struct http_client *c, int err_no, const char *error)
     bool reset = err_no == 0 || err_no == ECONNRESET || err_no == EPIPE;
 
     if (c->first_byte_at >= 0) {
-        fail(c, HTTP_CUT, "%s %s within its answer", buf_str(&c->shown),
+        fail(c, HTTP_CUT, "%s %s within its answer", buf_str(&c->origin.shown),
              reset ? "closed the connection" : error);
         return;
     }
     if (c->served && reset && (!c->sent || loop_now(c->loop) - c->sent_at < RESEND_WITHIN_MS)) {
-        log_debug(NULL, "%s had closed the idle connection, sending again on a new one", buf_str(&c->shown));
+        log_debug(NULL, "%s had closed the idle connection, sending again on a new one",
+                  buf_str(&c->origin.shown));
         close_connection(c);
         connect_for_request(c);
         return;
     }
     if (err_no == 0)
-        fail(c, HTTP_RESET, "%s closed the connection without an answer", buf_str(&c->shown));
+        fail(c, HTTP_RESET, "%s closed the connection without an answer", buf_str(&c->origin.shown));
     else
-        fail(c, HTTP_RESET, "the connection to %s broke before an answer came: %s", buf_str(&c->shown),
+        fail(c, HTTP_RESET, "the connection to %s broke before an answer came: %s", buf_str(&c->origin.shown),
              error);
 }
 
@@ -278,7 +271,7 @@ static void connect_for_request(struct http_client *c)
 {
     c->sent = false;
     c->first_byte_at = -1;
-    c->dial = dial_new(c->loop, &c->dial_options, on_dialled, c);
+    c->dial = dial_new(c->loop, &c->origin.dial, on_dialled, c);
 }
 
 static void on_deadline(void *arg)
@@ -290,11 +283,11 @@ static void on_deadline(void *arg)
         fail(c, HTTP_BAD_ANSWER,
              "the request to %s was not sent: its path or a header has characters that may not "
              "be there",
-             buf_str(&c->shown));
+             buf_str(&c->origin.shown));
         return;
     }
     text_from_ms(c->deadline_ms, time);
-    fail(c, HTTP_TIMEOUT, "no answer from %s within %s (%s)", buf_str(&c->shown), time,
+    fail(c, HTTP_TIMEOUT, "no answer from %s within %s (%s)", buf_str(&c->origin.shown), time,
          c->dial                 ? dial_stage(c->dial)
          : !c->sent              ? "while the request was being sent"
          : c->first_byte_at >= 0 ? "within the answer"
@@ -303,48 +296,25 @@ static void on_deadline(void *arg)
 
 static int add_head(struct http_client *c, const struct http_request *r, const char *target)
 {
-    struct buf *out = &c->request, basic = BUF_EMPTY;
-    int bad = http_add_request_line(out, r->method, target);
+    struct buf *out = &c->request;
+    int bad = http_origin_add_head(&c->origin, out, r->method, target, true);
 
-    bad |= http_add_field(out, "Host",
-                          c->base.scheme == URL_UNIX ? slice_str("localhost") : buf_slice(&c->shown));
-    if (c->base.user) {
-        proxy_add_basic(&basic, c->base.user, c->base.password);
-        bad |= http_add_field(out, "Authorization", buf_slice(&basic));
-        buf_free(&basic);
-    }
     bad |= http_add_field(out, "User-Agent", slice_str("tgspool/" PACKAGE_VERSION));
     bad |= http_add_field(out, "Connection", slice_str("keep-alive"));
     /* A compressed answer may grow without limit when it is unpacked, and what is stored must be the bytes
      * that came; an update is small beside the round trip. */
     bad |= http_add_field(out, "Accept-Encoding", slice_str("identity"));
-    for (size_t i = 0; i < r->n_headers; i++) {
-        char *name = xstrndup(r->headers[i].name.p, r->headers[i].name.n);
-        bad |= http_add_field(out, name, r->headers[i].value);
-        free(name);
-    }
+    for (size_t i = 0; i < r->n_headers; i++)
+        bad |= http_origin_add_field(out, r->headers[i].name, r->headers[i].value);
     if (r->body.n || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0)
         buf_printf(out, "Content-Length: %zu\r\n", r->body.n);
     buf_add_str(out, "\r\n");
     return bad;
 }
 
-/* The base URL's path and the request's, with one slash between them. */
-static char *join_target(const struct http_client *c, const char *path)
-{
-    const char *prefix = c->base.scheme == URL_UNIX ? "" : c->base.path;
-    size_t n = strlen(prefix);
-
-    if (n && prefix[n - 1] == '/' && path[0] == '/')
-        n--;
-    if (n == 0 && path[0] != '/')
-        return xasprintf("/%s", path);
-    return xasprintf("%.*s%s", (int)n, prefix, path);
-}
-
 void http_client_request(struct http_client *c, const struct http_request *r, http_answer_fn *fn, void *arg)
 {
-    char *target = join_target(c, r->path);
+    char *target = http_origin_target(&c->origin, r->path);
 
     c->busy = true;
     c->fn = fn;
@@ -390,58 +360,20 @@ void http_client_drop_connection(struct http_client *c)
 /* ---- the client
  * ----------------------------------------------------------------------------------------------------- */
 
-static int check_base(struct http_client *c, struct err *e)
-{
-    switch (c->base.scheme) {
-    case URL_HTTP:
-    case URL_HTTPS:
-        url_add_host(&c->shown, &c->base);
-        return 0;
-    case URL_UNIX:
-        buf_add_str(&c->shown, c->base.path);
-        return 0;
-    default:
-        return err_set(e, EX_CONFIG, "the URL must begin with http:// or https://");
-    }
-}
-
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o, struct err *e)
 {
     struct http_client *c = xcalloc(1, sizeof *c);
-    bool is_unix;
 
     c->loop = l;
     c->first_byte_at = -1;
     timer_init(&c->deadline, l, on_deadline, c);
-    if (url_parse(o->base_url, &c->base, e) != 0) {
+    if (http_origin_init(&c->origin, o->base_url, o->ca_file, o->proxy_url, o->ip, o->connect_timeout_ms,
+                         e) != 0) {
         free(c);
         return NULL;
     }
-    is_unix = c->base.scheme == URL_UNIX;
-    if (check_base(c, e) != 0)
-        goto failed;
-    if (o->proxy_url && !is_unix && !(c->proxy = proxy_new(o->proxy_url, e)))
-        goto failed;
-    if (c->base.scheme == URL_HTTPS) {
-        c->tls = o->also_ca_file && !o->ca_file ? tls_client_config_also(o->also_ca_file, e)
-                                                : tls_client_config(o->ca_file, e);
-        if (!c->tls)
-            goto failed;
-        c->session = tls_session_new();
-    }
     c->parser = http_parser_new(HTTP_PARSE_RESPONSES, o->max_body);
-    c->dial_options = (struct dial_options){.unix_path = is_unix ? c->base.path : NULL,
-                                            .host = c->base.host,
-                                            .port = c->base.port,
-                                            .ip = o->ip,
-                                            .proxy = c->proxy,
-                                            .tls = c->tls,
-                                            .session = c->session,
-                                            .timeout_ms = o->connect_timeout_ms};
     return c;
-failed:
-    http_client_free(c);
-    return NULL;
 }
 
 /* What a dial or stream still borrows goes with c itself, after both are released. */
@@ -450,11 +382,7 @@ static void release(void *p)
     struct http_client *c = p;
 
     http_parser_free(c->parser);
-    tls_session_free(c->session);
-    tls_config_free(c->tls);
-    proxy_free(c->proxy);
-    url_free(&c->base);
-    buf_free(&c->shown);
+    http_origin_free(&c->origin);
     free(c);
 }
 

@@ -15,11 +15,11 @@ struct loop;
 struct http_client;
 
 struct http_client_options {
-    const char *base_url;  /* http://HOST[:PORT][/PATH] or https://...; the path is put before each request's
+    const char *base_url; /* http://HOST[:PORT][/PATH] or https://...; the path is put before each request's
                               path.  unix:/PATH: the control socket */
-    const char *ca_file;   /* NULL: the system's certificates */
+    const char *ca_file;  /* NULL: the system's certificates */
     const char *also_ca_file; /* without ca_file: believed beside the system's; NULL: none */
-    const char *proxy_url; /* NULL: direct; may hold user:password: never shown */
+    const char *proxy_url;    /* NULL: direct; may hold user:password: never shown */
     enum ip_mode ip;
     int64_t connect_timeout_ms; /* name look-up, connection, proxy and TLS together */
     size_t max_body;            /* a longer answer fails (HTTP_BAD_ANSWER) */
@@ -65,10 +65,10 @@ struct http_answer {
     bool complete_by_length; /* Content-Length was there and is what came (or chunked, ended properly) */
     bool sent;               /* the whole request had been written to the peer's connection */
     bool proxy_auth;         /* with HTTP_PROXY: user name or password were refused, or are wanted */
-    bool too_large;          /* with HTTP_BAD_ANSWER: it was longer than max_body; content_type and status are there */
-    bool reused;             /* the connection had served a request before */
-    int64_t waited_ms;       /* between the request's last byte and the answer's first, or the failure */
-    int64_t retry_after_s;   /* of the header Retry-After in seconds; -1: none */
+    bool too_large; /* with HTTP_BAD_ANSWER: it was longer than max_body; content_type and status are there */
+    bool reused;    /* the connection had served a request before */
+    int64_t waited_ms;     /* between the request's last byte and the answer's first, or the failure */
+    int64_t retry_after_s; /* of the header Retry-After in seconds; -1: none */
     char content_type[128];
 };
 

@@ -8,6 +8,8 @@ libnet_a_SOURCES = \
 	src/net/http_client.c src/net/http_client.h \
 	src/net/http_conn.c src/net/http_conn.h \
 	src/net/http_reply.c \
+	src/net/http_origin.c src/net/http_origin.h \
+	src/net/http_pool.c src/net/http_pool.h \
 	src/net/http_server.c src/net/http_server.h \
 	src/net/listen.c src/net/listen.h \
 	src/net/loop.c src/net/loop.h \
