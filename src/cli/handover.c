@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/show.h"
 
-#define ASK_AGAIN "10s" /* the longest that one look waits for news */
+#define ASK_AGAIN "2s" /* how long the daemon waits for the end before it tells how far it is */
 
 /* What was last shown, so that a line stands for a change. */
 struct shown {
@@ -76,12 +76,10 @@ static void show_end(const char *bot, const struct json *v)
     char *message = show_text(v, "message");
 
     show_allowed(json_get(v, "allowed_updates"));
-    if (json_true(json_get(v, "had_webhook")))
-        cli_print("a webhook was set before tgspool came; a bot that wants one sets it itself\n");
     if (calls)
         cli_print("%lld calls are still going out; leave tgspool running until they have ended\n",
                   (long long)calls);
-    cli_print("%s\n%s: nothing is left here; the old bot can start\n", message, bot);
+    cli_print("%s: %s\n", bot, message);
     free(message);
 }
 
