@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/show.h"
@@ -82,6 +83,29 @@ static void print_intake(const struct json *box, const char *bot)
     free(trouble);
 }
 
+#define BACK_MS MINUTES(15) /* for so long after a program's return its earlier confirmations are warned of */
+
+/* The program that polls the drop-in API. Some libraries confirm what their handlers have not ended. */
+static void print_consumer(const struct json *box, const char *bot, int64_t now)
+{
+    const struct json *consumer = json_get(box, "consumer");
+    int64_t confirmed = show_number(consumer, "confirmed"), before = show_number(consumer, "confirmed_before");
+    int64_t since = show_ms(consumer, "since"), seen = show_ms(consumer, "seen_at");
+    bool here = json_true(json_get(consumer, "waiting")) || now - seen < MINUTES(1);
+    char age[32], next[96];
+
+    if (!since)
+        return;
+    cli_print("%s: its program is %s, %s; confirmed: %lld\n", bot, here ? "there" : "gone",
+              show_age(here ? since : seen, now, age), (long long)confirmed);
+    snprintf(next, sizeof(next), "tgspool replay %s --state done --since 5m", bot);
+    if (!here && confirmed)
+        cli_warn(next, "%s: %lld confirmed, perhaps unhandled, as the program is gone", bot, (long long)confirmed);
+    else if (before && now - since < BACK_MS)
+        cli_warn(next, "%s: %lld confirmed, perhaps unhandled, before the program came back %s ago", bot,
+                 (long long)before, show_age(since, now, age));
+}
+
 static void warn_breaker(const struct json *box, const char *bot, int64_t now)
 {
     const struct json *breaker = json_get(box, "breaker");
@@ -108,10 +132,11 @@ static void warn_box(const struct json *box, int64_t now)
 {
     char *bot = show_text(box, "bot"), *which = show_text(box, "box");
     const struct json *paused = json_get(box, "paused");
-    int64_t oldest = show_ms(box, "oldest_unfinished_at"), dead = show_number(box, "dead");
+    int64_t oldest = show_ms(box, "oldest_unfinished_at"), dead = show_number(box, "dead") - show_number(box, "dead_replayed");
     char next[96], age[32];
 
     print_intake(box, bot);
+    print_consumer(box, bot, now);
     warn_breaker(box, bot, now);
     if (json_true(json_get(box, "orphan")))
         cli_warn("tgspool config", "%s: in no section of the config: kept, not handed out", bot);
@@ -125,8 +150,9 @@ static void warn_box(const struct json *box, int64_t now)
         cli_warn(next, "%s: the oldest event waits for %s", bot, show_age(oldest, now, age));
     }
     if (dead) {
-        snprintf(next, sizeof(next), "tgspool list --bot %s --state dead", bot);
-        cli_warn(next, "%s: %lld dead %s", bot, (long long)dead, dead == 1 ? "event" : "events");
+        bool calls = strcmp(which, "out") == 0;
+        snprintf(next, sizeof(next), "tgspool list --bot %s --box %s --state dead", bot, which);
+        cli_warn(next, "%s: %lld dead %s%s", bot, (long long)dead, calls ? "call" : "event", dead == 1 ? "" : "s");
     }
     free(bot);
     free(which);
@@ -155,7 +181,7 @@ static int run_status(struct cli *cli, int argc, char **argv)
 {
     struct err e = ERR_NONE;
     struct answer a;
-    struct request *q = request_open(cli, NEED_SPOOL, &e);
+    struct request *q = request_open(cli, NEED_READ, &e);
 
     (void)argc;
     (void)argv;

@@ -1,4 +1,4 @@
-/* The listener: whose token a path holds, and who answers. */
+/* Requests: whose token a path holds, and who answers. */
 #include "serve/dropin.h"
 
 #include <stdio.h>
@@ -11,9 +11,6 @@
 #include "serve/dropin_answer.h"
 #include "serve/dropin_bot.h"
 #include "wire/json.h"
-
-#define BODY_MAX (1u << 20) /* of what is answered here */
-#define CONNECTIONS_MAX 512
 
 #define each_bot(d, it) list_each(&(d)->bots, it)
 
@@ -80,20 +77,20 @@ static void pass_on(struct dropin_bot *b, struct http_exchange *x, const struct 
     buf_free(&path);
 }
 
-static void on_head(void *arg, struct http_exchange *x, const struct http_server_request *r)
+void dropin_head(void *arg, struct http_exchange *x, const struct http_server_request *r)
 {
     struct dropin_target t;
     struct dropin_bot *b = bot_of(arg, x, r, &t);
 
     if (b && !t.file && dropin_is_local(t.method))
-        http_body_whole(x, BODY_MAX);
+        http_body_whole(x, DROPIN_BODY_MAX);
     else if (b)
         pass_on(b, x, r, &t);
     dropin_target_free(&t);
 }
 
 /* The body of a method that is answered here came. */
-static void on_request(void *arg, struct http_exchange *x, const struct http_server_request *r)
+void dropin_request(void *arg, struct http_exchange *x, const struct http_server_request *r)
 {
     struct dropin_target t;
     struct dropin_args a;
@@ -189,53 +186,38 @@ void dropin_set_bots(struct dropin *d, const struct dropin_bot_options *bots, si
     }
 }
 
-/* ---- the listener ------------------------------------------------------------------------------- */
+/* ---- as a whole --------------------------------------------------------------------------------- */
 
-struct dropin *dropin_new(struct loop *l, struct spool *sp, const struct dropin_options *o, struct err *e)
+struct dropin *dropin_new(struct loop *l, struct spool *sp)
 {
     struct dropin *d = xcalloc(1, sizeof(*d));
-    const struct http_server_options http = {.address = o->address,
-                                             .tls = o->tls,
-                                             .on_head = on_head,
-                                             .max_body = BODY_MAX,
-                                             .max_connections = CONNECTIONS_MAX,
-                                             .header_timeout_ms = SECONDS(10),
-                                             .body_timeout_ms = SECONDS(60),
-                                             .idle_timeout_ms = SECONDS(120)};
 
     d->loop = l;
     d->spool = sp;
     list_init(&d->bots);
-    d->http = http_server_new(l, &http, on_request, d, e);
-    if (d->http)
-        return d;
-    free(d);
-    return NULL;
+    return d;
+}
+
+void dropin_cut(struct dropin *d)
+{
+    each_bot(d, it) {
+        updates_end(bot_at(it), true, 0, NULL);
+        upstream_cut(bot_at(it)->upstream);
+    }
 }
 
 void dropin_free(struct dropin *d)
 {
     if (!d)
         return;
-    each_bot(d, it) {
-        struct dropin_bot *b = bot_at(it);
-        updates_end(b, true, 0, NULL);
-        upstream_cut(b->upstream);
-        bot_free(b);
-    }
-    http_server_free(d->http);
+    each_bot(d, it)
+        bot_free(bot_at(it));
     free(d);
-}
-
-uint16_t dropin_port(const struct dropin *d)
-{
-    return http_server_port(d->http);
 }
 
 void dropin_stop(struct dropin *d)
 {
     d->stopping = true;
-    http_server_stop_accepting(d->http);
     each_bot(d, it)
         updates_end(bot_at(it), false, 502, "Bad Gateway: tgspool is stopping");
 }

@@ -1,4 +1,4 @@
-/* The drop-in Bot API: a listener that stands in for api.telegram.org, so that a bot of any library works behind the
+/* The drop-in Bot API: what stands in for api.telegram.org, so that a bot of any library works behind the
  * spool by a change of its API root alone. Updates come out of the spool; webhook methods are answered here; all else is
  * passed on to the bot's own API root. */
 #ifndef SERVE_DROPIN_H
@@ -7,26 +7,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct bot_config;
 struct dropin;
+struct http_exchange;
+struct http_server_request;
 struct json_out;
 struct loop;
 struct spool;
 struct spool_box;
-struct tls_server;
 
-struct dropin_options {
-    const char *address;    /* HOST:PORT */
-    struct tls_server *tls; /* NULL: plain. Borrowed */
-};
+#define DROPIN_BODY_MAX (1u << 20) /* of what is answered here; what is passed on has no limit */
 
-/* Listens. NULL and e if it cannot. The spool must outlive it. */
-struct dropin *dropin_new(struct loop *l, struct spool *sp, const struct dropin_options *o, struct err *e);
-/* Cuts what is open. NULL is harmless. */
+/* The spool must outlive it. */
+struct dropin *dropin_new(struct loop *l, struct spool *sp);
+/* After dropin_cut, if there was a listener. NULL is harmless. */
 void dropin_free(struct dropin *d);
-uint16_t dropin_port(const struct dropin *d);
+
+/* Of the listener's http_server; arg: the struct dropin. */
+void dropin_head(void *arg, struct http_exchange *x, const struct http_server_request *r);
+void dropin_request(void *arg, struct http_exchange *x, const struct http_server_request *r);
+/* Forgets all exchanges, before their server is freed. */
+void dropin_cut(struct dropin *d);
 
 struct dropin_bot_options {
     int64_t bot_id;
@@ -43,7 +44,7 @@ void dropin_set_bots(struct dropin *d, const struct dropin_bot_options *bots, si
 void dropin_tick(struct dropin *d);
 int64_t dropin_next_deadline(const struct dropin *d); /* TIME_NEVER: none; at or before now: at once */
 
-/* Stops to accept. Polls are told to come again, and later ones confirm but get nothing; other calls go on. */
+/* Polls are told to come again, and later ones confirm but get nothing; other calls go on. */
 void dropin_stop(struct dropin *d);
 
 /* Writes one JSON value: how this bot's consumer stands; null if it is not a bot that is served. */

@@ -45,7 +45,6 @@ struct dropin_bot {
 struct dropin {
     struct loop *loop;
     struct spool *spool;
-    struct http_server *http;
     struct list bots;
     bool stopping;
 };

@@ -160,6 +160,11 @@ unsigned spool_serve_confirm(struct spool_box *b, int64_t offset)
     return confirmed;
 }
 
+int64_t spool_last_served(const struct spool_box *b)
+{
+    return b->rec.last_served_id;
+}
+
 bool spool_serve_drop(struct spool_box *b, uint64_t keep, const char *who)
 {
     uint64_t seqs[SCAN_SLICE];
