@@ -45,6 +45,7 @@ struct bot *bot_new(const char *token, int32_t first_id)
     b->id = strtoll(token, NULL, 10);
     pthread_mutex_init(&b->lock, NULL);
     queue_init(&b->queue, first_id);
+    b->sending = sender_defaults;
     list_init(&b->faults);
     b->last_poll_at = -SECONDS(3600);
     bots.v = xrealloc(bots.v, (bots.n + 1) * sizeof(*bots.v));
@@ -81,6 +82,7 @@ struct bot *bot_next(struct bot *b)
 void bot_wake(struct bot *b, enum poll_end how)
 {
     uint64_t one = 1;
+    sender_wake(b->sender);
     if (!b->waiter)
         return;
     if (how != POLL_WAITS)
@@ -216,11 +218,19 @@ static void set_webhook(struct bot *b, const struct args *a, bool remove, struct
 {
     struct slice url = remove ? slice_make(NULL, 0) : args_text(a, "url");
     bool had = b->webhook.n > 0;
+    struct sender *sender = NULL;
+    const char *wrong = NULL;
 
+    if (url.n && !(sender = sender_new(b, a, &wrong))) {
+        reply_error(r, 400, wrong);
+        return;
+    }
     if (!remove)
         remember_allowed(b, a);
     if (args_true(a, "drop_pending_updates"))
         queue_apply_offset(&b->queue, b->queue.tail, queue_ms());
+    sender_end(b->sender);
+    b->sender = sender;
     buf_clear(&b->webhook);
     buf_add_slice(&b->webhook, url);
     if (url.n)
@@ -238,6 +248,8 @@ static void webhook_info(struct bot *b, struct reply *r)
     buf_add_str(&v, "{\"url\":");
     add_json_string(&v, buf_slice(&b->webhook));
     buf_printf(&v, ",\"has_custom_certificate\":false,\"pending_update_count\":%zu", b->queue.n);
+    if (b->sender)
+        sender_add_info(b->sender, &v);
     if (b->queue.allowed != queue_default_kinds()) {
         buf_add_str(&v, ",\"allowed_updates\":[");
         const char *comma = "";

@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "fault.h"
 #include "queue.h"
+#include "sender.h"
 
 /* One request, for the log. Times are milliseconds since the server's start. */
 struct asked {
@@ -39,7 +40,11 @@ struct bot {
     struct queue queue;
     struct poll_wait *waiter; /* NULL: none */
     struct list faults;
-    struct buf webhook; /* empty: none */
+    struct buf webhook;    /* empty: none */
+    struct sender *sender; /* NULL: no webhook */
+    struct sender_settings sending;
+    struct sent *sent; /* all that was */
+    size_t n_sent;
     int64_t last_offset, last_poll_at;
     unsigned serial;      /* of the updates made up */
     struct asked **asked; /* all that was asked */

@@ -31,7 +31,13 @@
  *     Puts the clock of the queues forward, so that unfetched updates die of age.
  * state {}
  *     -> {"head","tail","queued","made","confirmed","expired","overflowed","not_allowed","deleted","waiting",
- *     "faults","conflicts","asked","webhook","now"}
+ *     "faults","conflicts","asked","webhook","now","in_flight","most_in_flight","failures"} (the last three of
+ *     the webhook sender)
+ * webhook {"timeout_ms","retry_ms","cap_ms","idle_ms","lose_every","lose_after_ms","verify"}
+ *     Bends the webhook sender (sender.h), from the next update on; what is not given stays.
+ * sent {"after"}
+ *     -> {"sent":[...]}: what the webhook sender sent, from number after (0) on: {"at","ended_at","id","lane",
+ *     "conn","failures" (of that update before),"status" (0: no answer),"error" (null: it was taken)}
  * log {"after"}
  *     -> {"log":[...]}: what was asked, from number after (0) on: {"at","ended_at" (-1: still waits),"conn",
  *     "method","args","offset" (null: absent),"limit","timeout","allowed_updates" (null: absent),"status"
@@ -254,6 +260,7 @@ static const char *state(struct bot *b, const struct args *a, struct buf *out)
         buf_printf(out, ",\"%s\":%llu", counts[i].name, (unsigned long long)counts[i].n);
     buf_printf(out, ",\"waiting\":%s,\"webhook\":", b->waiter ? "true" : "false");
     add_json_string(out, buf_slice(&b->webhook));
+    sender_add_state(b->sender, out);
     buf_add_char(out, '}');
     return NULL;
 }
@@ -296,6 +303,43 @@ static const char *show_log(struct bot *b, const struct args *a, struct buf *out
     return NULL;
 }
 
+static const char *bend_sender(struct bot *b, const struct args *a, struct buf *out)
+{
+    struct sender_settings *o = &b->sending;
+    const struct {
+        const char *name;
+        int64_t *value;
+    } numbers[] = {{"timeout_ms", &o->timeout_ms}, {"retry_ms", &o->retry_ms},
+                   {"cap_ms", &o->cap_ms},         {"idle_ms", &o->idle_ms},
+                   {"lose_every", &o->lose_every}, {"lose_after_ms", &o->lose_after_ms}};
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        *numbers[i].value = args_int(a, numbers[i].name, *numbers[i].value, 0, INT32_MAX);
+    if (args_find(a, "verify"))
+        o->verify = args_true(a, "verify");
+    sender_wake(b->sender);
+    buf_add_str(out, "{}");
+    return NULL;
+}
+
+static const char *show_sent(struct bot *b, const struct args *a, struct buf *out)
+{
+    size_t from = (size_t)args_int(a, "after", 0, 0, INT32_MAX);
+
+    buf_add_str(out, "{\"sent\":[");
+    for (size_t i = from; i < b->n_sent; i++) {
+        const struct sent *s = &b->sent[i];
+        buf_printf(out, "%s{\"at\":%lld,\"ended_at\":%lld,\"id\":%d,\"conn\":%u,\"failures\":%u,\"status\":%d",
+                   i > from ? ",\n" : "", (long long)s->at, (long long)s->ended_at, (int)s->id, s->conn,
+                   s->failures, s->status);
+        add_text(out, "lane", s->lane);
+        add_text(out, "error", s->error[0] ? s->error : NULL);
+        buf_add_char(out, '}');
+    }
+    buf_add_str(out, "]}");
+    return NULL;
+}
+
 static const struct {
     const char *name;
     command_fn *fn;
@@ -307,7 +351,9 @@ static const struct {
                 {"end_poll", end_poll},
                 {"advance", advance},
                 {"state", state},
-                {"log", show_log}};
+                {"log", show_log},
+                {"webhook", bend_sender},
+                {"sent", show_sent}};
 
 int control_serve(struct conn *c, struct slice path)
 {

@@ -218,6 +218,20 @@ void queue_apply_offset(struct queue *q, int64_t offset, int64_t now)
     drop_first(q, below);
 }
 
+void queue_remove(struct queue *q, int32_t id)
+{
+    size_t at = count_below(q, id);
+    struct queued *u = &q->v[q->first + at];
+
+    if (at == q->n || u->id != id)
+        return;
+    q->confirmed++;
+    q->bytes -= u->n;
+    free(u->p);
+    memmove(u, u + 1, (q->n - at - 1) * sizeof(*u));
+    q->n--;
+}
+
 int queue_answer(const struct queue *q, int limit, struct buf *out, int32_t *first, int32_t *last)
 {
     size_t bytes = 0;

@@ -58,6 +58,9 @@ int32_t queue_add_raw(struct queue *q, struct slice entry, int64_t now);
  * obeyed serves from the head too. */
 void queue_apply_offset(struct queue *q, int64_t offset, int64_t now);
 
+/* Takes one away that a webhook has taken. */
+void queue_remove(struct queue *q, int32_t id);
+
 /* Appends up to limit entries from the head on, separated by commas, stopping near 4 MiB. Returns how many;
  * first and last get their ids. */
 int queue_answer(const struct queue *q, int limit, struct buf *out, int32_t *first, int32_t *last);
