@@ -186,6 +186,7 @@ class Spool:
         self.level = level
         self.bots = {}
         self.spool = {}
+        self.listen = {}
         if api:
             self.add_bot("shop", api_root=api.url)
 
@@ -201,15 +202,17 @@ class Spool:
     def add_bot(self, name, token=TOKEN, **options):
         self.bots[name] = {"token_file": self.write(name + ".token", token + "\n"), **options}
 
-    def configure(self, bot="shop", spool=None, **options):
+    def configure(self, bot="shop", spool=None, listen=None, **options):
         """Sets options of a bot (None takes one away) and writes the file."""
         self.spool.update(spool or {})
+        self.listen.update(listen or {})
         if bot:
             self.bots[bot].update(options)
             self.bots[bot] = {k: v for k, v in self.bots[bot].items() if v is not None}
         text = f"spool:\n  dir: {self.data}\n"
         text += "".join(f"  {k}: {v}\n" for k, v in self.spool.items())
-        text += f"listen:\n  socket: {self.socket}\nlog:\n  level: {self.level}\nbots:\n"
+        text += f"listen:\n  socket: {self.socket}\n" + "".join(f"  {k}: {v}\n" for k, v in self.listen.items())
+        text += f"log:\n  level: {self.level}\nbots:\n"
         for name, opts in self.bots.items():
             text += f"  {name}:\n" + "".join(f"    {k}: {v}\n" for k, v in opts.items())
         self.write("tgspool.yaml", text)
