@@ -27,6 +27,7 @@
 #define GONE_CHECK_MS SECONDS(1) /* how often a half-closed client is looked at while it waits */
 #define READ_AHEAD (16 * 1024)   /* bytes read ahead of the request under way */
 #define STREAM_AHEAD (64 * 1024) /* the same of a streamed body */
+#define STREAM_KEEP (256 * 1024) /* of the buffers meanwhile */
 
 static int64_t after(const struct http_conn *c, int64_t ms)
 {
@@ -149,10 +150,19 @@ void http_conn_watch(struct http_conn *c)
 
 void http_conn_write(struct http_conn *c, struct slice bytes)
 {
+    http_conn_write_between(c, slice_make("", 0), bytes, slice_make("", 0));
+}
+
+void http_conn_write_between(struct http_conn *c, struct slice before, struct slice bytes,
+                             struct slice behind)
+{
     bool was_empty = stream_queued(c->stream) == 0;
 
-    c->written += bytes.n;
-    stream_write(c->stream, bytes);
+    c->written += before.n + bytes.n + behind.n;
+    stream_prepare(c->stream, before);
+    if (behind.n)
+        stream_prepare(c->stream, bytes);
+    stream_write(c->stream, behind.n ? behind : bytes);
     if (was_empty && c->state == CONN_OPEN && c->exchange && stream_queued(c->stream))
         http_conn_watch(c);
 }
@@ -178,6 +188,7 @@ static void written(struct http_conn *c)
     }
     become_idle(c);
     stream_set_in_max(c->stream, READ_AHEAD);
+    stream_keep_buffers(c->stream, 0);
     /* More requests may be here already: their handler is not to be called from inside a call. */
     if (!c->advancing && (stream_in(c->stream)->n || c->eof))
         timer_set(&c->go, loop_now(c->server->loop));
@@ -281,13 +292,18 @@ static void give_end(struct http_exchange *x)
 /* Gives what the parser has of a streamed body. The callback may end it all, so the bytes are held here. */
 static void give_piece(struct http_exchange *x)
 {
-    struct buf *body = &http_parser_message(x->conn->parser)->body, piece = *body;
+    struct http_conn *c = x->conn;
+    const struct http_parser *parser = c->parser;
+    struct buf piece;
 
-    if (piece.n == 0)
+    if (http_parser_message(c->parser)->body.n == 0)
         return;
-    *body = BUF_EMPTY;
+    piece = http_parser_lend_body(c->parser);
     x->ops->body(x->ops_arg, buf_slice(&piece));
-    buf_free(&piece);
+    if (c->parser == parser)
+        http_parser_return_body(c->parser, &piece);
+    else
+        buf_free(&piece);
 }
 
 /* Takes one step in reading a body. Returns false if more bytes must come first. */
@@ -356,6 +372,7 @@ void http_body_stream(struct http_exchange *x, const struct http_stream_ops *ops
     x->ops = ops;
     x->ops_arg = arg;
     stream_set_in_max(x->conn->stream, STREAM_AHEAD);
+    stream_keep_buffers(x->conn->stream, STREAM_KEEP);
     say_continue(x->conn);
     go_on(x->conn);
 }

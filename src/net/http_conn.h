@@ -92,6 +92,9 @@ void http_conn_close(struct http_conn *c);
 void http_conn_linger(struct http_conn *c);
 /* Queues bytes, which the time-out for an answer then covers. */
 void http_conn_write(struct http_conn *c, struct slice bytes);
+/* The same with something in front of them and behind them. */
+void http_conn_write_between(struct http_conn *c, struct slice before, struct slice bytes,
+                             struct slice behind);
 /* The answer is queued: READ comes behind it, or LINGER. */
 void http_conn_finish(struct http_conn *c, bool keep);
 /* Whether it could be closed without anybody missing an answer. */

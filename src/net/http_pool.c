@@ -18,6 +18,7 @@
 #include "net/stream.h"
 
 #define READ_AHEAD (64 * 1024)
+#define KEEP_BUFFERS (256 * 1024)
 #define RESEND_MAX (64 * 1024) /* a request that is larger is not sent twice */
 /* As in http_client.c: a later reset is not the crossing of request and close. */
 #define RESEND_WITHIN_MS 5000
@@ -129,6 +130,7 @@ static void keep_idle(struct conn *c)
     c->idle_since = loop_now(p->loop);
     list_add_tail(&p->idle, &c->link);
     p->n_idle++;
+    stream_keep_buffers(c->stream, 0);
     stream_resume(c->stream);
     set_prune(p);
 }
@@ -258,13 +260,18 @@ static void tell_head(struct http_call *call)
 /* Gives what the parser has of the body. The callback may end it all, so the bytes are held here. */
 static void give_piece(struct http_call *call)
 {
-    struct buf *body = &http_parser_message(call->conn->parser)->body, piece = *body;
+    struct conn *c = call->conn;
+    struct http_parser *parser = c->parser;
+    struct buf piece;
 
-    if (piece.n == 0)
+    if (http_parser_message(parser)->body.n == 0)
         return;
-    *body = BUF_EMPTY;
+    piece = http_parser_lend_body(parser);
     call->ops->body(call->arg, buf_slice(&piece));
-    buf_free(&piece);
+    if (c->parser == parser)
+        http_parser_return_body(parser, &piece);
+    else
+        buf_free(&piece);
 }
 
 /* Reads on. Returns false if more bytes must come first. */
@@ -315,8 +322,8 @@ static void advance(struct http_call *call)
 
 /* ---- the request -------------------------------------------------------------------------------------- */
 
-/* Queues bytes, or keeps them until there is a connection. */
-static void put(struct http_call *call, struct slice bytes)
+/* Queues bytes, or keeps them until there is a connection. last: no more come in this call. */
+static void put(struct http_call *call, struct slice bytes, bool last)
 {
     struct conn *c = call->conn;
     bool connected = c && c->stream;
@@ -329,7 +336,7 @@ static void put(struct http_call *call, struct slice bytes)
     }
     if (connected) {
         call->written += bytes.n;
-        stream_write(c->stream, bytes);
+        (last ? stream_write : stream_prepare)(c->stream, bytes);
     }
 }
 
@@ -393,6 +400,7 @@ static void start(struct http_call *call)
     call->taken_mark = 0;
     call->sent_at = -1;
     call->active_at = loop_now(call->pool->loop);
+    stream_keep_buffers(c->stream, KEEP_BUFFERS);
     stream_write(c->stream, buf_slice(&call->kept));
     call->keeping = c->served && !call->large && call->kept.n <= RESEND_MAX;
     if (!call->keeping)
@@ -583,15 +591,14 @@ void http_call_write(struct http_call *call, struct slice bytes)
     if (call->left >= 0)
         call->left -= (int64_t)bytes.n;
     if (!call->chunked) {
-        put(call, bytes);
+        put(call, bytes, true);
         return;
     }
-    struct buf out = BUF_EMPTY;
-    buf_printf(&out, "%zx\r\n", bytes.n);
-    buf_add_slice(&out, bytes);
-    buf_add_str(&out, "\r\n");
-    put(call, buf_slice(&out));
-    buf_free(&out);
+    char size[24];
+    int n = snprintf(size, sizeof size, "%zx\r\n", bytes.n);
+    put(call, slice_make(size, (size_t)n), false);
+    put(call, bytes, false);
+    put(call, slice_str("\r\n"), true);
 }
 
 void http_call_write_end(struct http_call *call)
@@ -605,7 +612,7 @@ void http_call_write_end(struct http_call *call)
         return;
     }
     if (call->chunked)
-        put(call, slice_str("0\r\n\r\n"));
+        put(call, slice_str("0\r\n\r\n"), true);
     call->active_at = loop_now(call->pool->loop);
     if (call->conn && call->conn->stream)
         note_sent(call);

@@ -205,12 +205,9 @@ void http_write(struct http_exchange *x, struct slice bytes)
         http_conn_write(x->conn, bytes);
         return;
     }
-    struct buf out = BUF_EMPTY;
-    buf_printf(&out, "%zx\r\n", bytes.n);
-    buf_add_slice(&out, bytes);
-    buf_add_str(&out, "\r\n");
-    http_conn_write(x->conn, buf_slice(&out));
-    buf_free(&out);
+    char size[24];
+    int n = snprintf(size, sizeof size, "%zx\r\n", bytes.n);
+    http_conn_write_between(x->conn, slice_make(size, (size_t)n), bytes, slice_str("\r\n"));
 }
 
 size_t http_queued(const struct http_exchange *x)

@@ -29,7 +29,7 @@ struct stream {
     stream_fn *fn;
     void *arg;
     struct buf in;
-    size_t in_max;
+    size_t in_max, keep;
     struct buf out;
     size_t out_at; /* bytes of out that are written already */
     bool handshaking, paused, got_eof;
@@ -101,7 +101,7 @@ static void settle(struct stream *s)
 
     if (s->closed)
         return;
-    buf_trim(&s->in, 0); /* nearly all connections are idle nearly all the time */
+    buf_trim(&s->in, s->keep);
     if (s->handshaking && !s->failed)
         want |= s->handshake_want;
     if (may_read(s))
@@ -148,7 +148,7 @@ static void flush(struct stream *s)
     }
     if (s->out.n == s->out_at) {
         buf_clear(&s->out);
-        buf_trim(&s->out, 0);
+        buf_trim(&s->out, s->keep);
         s->out_at = 0;
         s->drained |= had;
         if (s->end_wanted && !s->ended && !s->failed)
@@ -316,6 +316,13 @@ void stream_set_in_max(struct stream *s, size_t max)
     settle(s);
 }
 
+void stream_keep_buffers(struct stream *s, size_t bytes)
+{
+    s->keep = bytes;
+    buf_trim(&s->out, bytes);
+    settle(s);
+}
+
 void stream_pause(struct stream *s)
 {
     s->paused = true;
@@ -329,9 +336,20 @@ void stream_resume(struct stream *s)
     settle(s);
 }
 
+static bool takes_bytes(const struct stream *s)
+{
+    return !s->closed && !s->failed && !s->write_broken && !s->end_wanted;
+}
+
+void stream_prepare(struct stream *s, struct slice bytes)
+{
+    if (takes_bytes(s))
+        buf_add_slice(&s->out, bytes);
+}
+
 void stream_write(struct stream *s, struct slice bytes)
 {
-    if (s->closed || s->failed || s->write_broken || s->end_wanted || bytes.n == 0)
+    if (!takes_bytes(s) || bytes.n == 0)
         return;
     buf_add_slice(&s->out, bytes);
     if (!s->handshaking)
@@ -346,7 +364,7 @@ size_t stream_queued(const struct stream *s)
 
 void stream_end(struct stream *s)
 {
-    if (s->closed || s->failed || s->write_broken || s->end_wanted)
+    if (!takes_bytes(s))
         return;
     s->end_wanted = true;
     if (!s->handshaking)

@@ -38,12 +38,17 @@ void stream_close(struct stream *s);
 struct buf *stream_in(struct stream *s);
 /* Reading stops while `max` bytes or more wait in stream_in (at first 256 KiB). */
 void stream_set_in_max(struct stream *s, size_t max);
+/* Buffers of up to so many bytes are kept while they are empty, which is for connections that carry much (at
+ * first 0: nearly all are idle nearly all the time). */
+void stream_keep_buffers(struct stream *s, size_t bytes);
 /* Reading stops until stream_resume; neither data nor the peer's end is noticed meanwhile. */
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s);
 
 /* Queues bytes (copied); as much as the kernel takes is written at once. After stream_end: ignored. */
 void stream_write(struct stream *s, struct slice bytes);
+/* Queues bytes that go out with those of the next stream_write. */
+void stream_prepare(struct stream *s, struct slice bytes);
 size_t stream_queued(const struct stream *s); /* bytes not yet handed to the kernel */
 /* Half-close: once the queue is written the peer is told that no more comes. Reading goes on. */
 void stream_end(struct stream *s);

@@ -393,6 +393,25 @@ size_t http_parser_held(const struct http_parser *p)
     return sizeof(*p) + p->head.cap + p->m.body.cap;
 }
 
+struct buf http_parser_lend_body(struct http_parser *p)
+{
+    struct buf body = p->m.body;
+
+    p->m.body = BUF_EMPTY;
+    return body;
+}
+
+void http_parser_return_body(struct http_parser *p, struct buf *body)
+{
+    if (p->m.body.n == 0) {
+        buf_clear(body);
+        buf_free(&p->m.body);
+        p->m.body = *body;
+        *body = BUF_EMPTY;
+    }
+    buf_free(body);
+}
+
 void http_parser_no_body(struct http_parser *p)
 {
     p->no_body = true;

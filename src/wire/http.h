@@ -64,6 +64,10 @@ void http_parser_stop_at_head(struct http_parser *p);
 int http_parser_limit(struct http_parser *p, size_t max_body);
 /* Bytes that the parser and what it read take up. */
 size_t http_parser_held(const struct http_parser *p);
+/* Takes message.body out, and gives its memory back (emptied): for one who must outlive the parser while it
+ * looks at the bytes, and does not want to have them allocated anew for each piece. */
+struct buf http_parser_lend_body(struct http_parser *p);
+void http_parser_return_body(struct http_parser *p, struct buf *body);
 /* The response that comes answers HEAD: it has no body. Until http_parser_next. */
 void http_parser_no_body(struct http_parser *p);
 
