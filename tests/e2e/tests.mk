@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	tests/e2e/test_crash.py \
 	tests/e2e/test_daemon.py \
 	tests/e2e/test_deliver.py \
+	tests/e2e/test_handover_command.py \
 	tests/e2e/test_intake.py \
 	tests/e2e/test_proxy.py \
 	tests/e2e/test_webhook_command.py
