@@ -12,10 +12,12 @@ EXTRA_DIST += \
 	tests/net/peers.py \
 	tests/net/test_http_client.py
 
-# The loop, and the HTTP server against rude clients.
+# The loop, the streams, and the HTTP server; rig.c is the server's stage.
 if HAVE_CMOCKA
-check_PROGRAMS += tests/net/test-http-server tests/net/test-loop tests/net/test-stream
-tests_net_test_http_server_SOURCES = tests/net/test-http-server.c tests/unit/unit.h
+check_PROGRAMS += tests/net/test-http-rude tests/net/test-http-server tests/net/test-loop tests/net/test-stream
+tests_net_test_http_rude_SOURCES = tests/net/test-http-rude.c tests/net/rig.c tests/net/rig.h tests/unit/unit.h
+tests_net_test_http_rude_LDADD = $(TESTS_NET_LIBS) -lcmocka
+tests_net_test_http_server_SOURCES = tests/net/test-http-server.c tests/net/rig.c tests/net/rig.h tests/unit/unit.h
 tests_net_test_http_server_LDADD = $(TESTS_NET_LIBS) -lcmocka
 tests_net_test_loop_SOURCES = tests/net/test-loop.c tests/unit/unit.h
 tests_net_test_loop_LDADD = $(TESTS_NET_LIBS) -lcmocka
