@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/show.h"
 
 /* The request: {"ids":[...]} or filters. Returns 0, or an exit code. */
@@ -17,6 +18,11 @@ static int make_body(const struct cli *cli, int argc, char **argv, const char *v
     json_start(&j, body);
     json_object(&j);
     any = json_add_filters(cli, &j);
+    if (argc == 1 && (any || cli_flag(cli, "all")) && text_is_bot_name(slice_str(argv[0]))) {
+        json_kv_cstr(&j, "bot", argv[0]); /* `replay BOT --state done`: no event is named so */
+        any = true;
+        argc = 0;
+    }
     if (cli_flag(cli, "all"))
         json_kv_bool(&j, "all", true);
     if (cli_flag(cli, "dry-run"))
@@ -42,6 +48,17 @@ static int make_body(const struct cli *cli, int argc, char **argv, const char *v
     return 0;
 }
 
+static void tell_busy(const char *id, const char *verb)
+{
+    char *command = xasprintf("tgspool %s %s --force", verb, id);
+    struct buf next = BUF_EMPTY;
+
+    cli_add_command(&next, command);
+    cli_fail(0, "%s: it is being processed; next: %s", id, buf_str(&next));
+    buf_free(&next);
+    free(command);
+}
+
 /* One line for each named event. Returns the exit code: that of the first which failed. */
 static int tell_ids(const struct json *events, const char *verb, const char *past)
 {
@@ -54,7 +71,7 @@ static int tell_ids(const struct json *events, const char *verb, const char *pas
         if (!error)
             cli_print("%s: %s%s%s\n", id, past, as[0] ? " as " : "", as);
         else if (slice_eq_str(code, "busy"))
-            cli_fail(0, "%s: it is being processed; next: tgspool %s %s --force", id, verb, id);
+            tell_busy(id, verb);
         else
             cli_fail(0, "%s: %s", id, message);
         if (error && rc == EX_OK)

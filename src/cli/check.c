@@ -19,7 +19,7 @@
 #include "core/options.h"
 #include "daemon/configfile.h"
 #include "net/listen.h"
-#include "spool/spool.h"
+#include "store/dir.h"
 #include "wire/url.h"
 
 #define SPACE_LOW (256LL << 20)
@@ -147,8 +147,8 @@ static bool check_dir(struct check *c)
     return S_ISDIR(st.st_mode) && access(dir, R_OK | W_OK | X_OK) == 0;
 }
 
-/* The daemon answers, or the store can be opened, or who holds it. */
-static void check_store(struct check *c)
+/* The daemon answers, or who else holds the spool, or what its marker says: opening the store would write. */
+static void check_store(struct check *c, bool dir_usable)
 {
     struct err e = ERR_NONE;
     struct answer a;
@@ -167,28 +167,26 @@ static void check_store(struct check *c)
         request_close(q);
         return;
     }
+    bool asked = q != NULL;
     request_close(q);
-    const struct spool_options o = {.dir = c->config->dir,
-                                    .cache_bytes = c->config->cache_bytes,
-                                    .sync = SYNC_ALWAYS,
-                                    .read_only_ok = true};
-    e = ERR_NONE;
-    struct spool *sp = spool_open(&o, clock_now(), &e);
-    if (!sp) {
-        tell(c, BAD, e.exit_code, "store",
-             e.exit_code == EX_TEMPFAIL ? "tgspool status, or end that process" : "read the message above",
-             "%s", e.text);
+    if (!dir_usable)
+        return;
+    long pid;
+    int schema;
+    if (store_dir_is_locked(c->config->dir, &pid)) {
+        if (!asked && e.exit_code == EX_UNAVAILABLE)
+            err_set(&e, EX_TEMPFAIL, "but no daemon listens on the config's socket");
+        tell(c, BAD, e.exit_code, "store", "name its socket with --socket, or end that process",
+             "process %ld uses it; %s", pid, e.text);
         return;
     }
-    unsigned long long waiting = 0, dead = 0;
-    for (struct spool_box *b = spool_next_box(sp, NULL); b; b = spool_next_box(sp, b)) {
-        struct spool_box_status st;
-        spool_box_status(b, &st);
-        waiting += st.counts.pending + st.counts.processing;
-        dead += st.counts.dead;
-    }
-    tell(c, GOOD, 0, "store", NULL, "can be opened; %llu events wait, %llu are dead", waiting, dead);
-    spool_close(sp);
+    e = ERR_NONE;
+    if (store_dir_look(c->config->dir, &schema, &e) < 0)
+        tell(c, BAD, e.exit_code, "store", "correct spool.dir, or do what it says", "%s", e.text);
+    else if (schema)
+        tell(c, GOOD, 0, "store", NULL, "a spool of schema %d; no daemon runs", schema);
+    else
+        tell(c, GOOD, 0, "store", NULL, "there is none yet; `run` makes it");
 }
 
 static void check_group(struct check *c)
@@ -340,8 +338,8 @@ static void check_all(struct check *c)
          s->config->n_bots == 1 ? "bot" : "bots");
     for (size_t i = 0; i < s->config->n_warnings; i++)
         tell(c, DOUBTFUL, 0, "config", "correct it in the config", "%s", s->config->warnings[i]);
-    if (check_dir(c))
-        check_store(c);
+    bool dir_usable = check_dir(c);
+    check_store(c, dir_usable);
     check_group(c);
     check_socket(c);
     for (size_t i = 0; i < s->config->n_bots; i++) {
@@ -373,7 +371,8 @@ static int run_check(struct cli *cli, int argc, char **argv)
         cli_print("%s\n", buf_str(&c.json));
         buf_free(&c.json);
     } else if (c.exit_code == EX_OK) {
-        cli_print(c.doubtful ? "usable; see the warnings\n" : "all well\n");
+        cli_print("%s%s\n", c.doubtful ? "usable; see the warnings" : "all well",
+                  c.running ? "; the daemon runs" : "");
         cli_next(cli, c.running ? "status" : "run");
     }
     return cli_finish(c.exit_code);
@@ -385,9 +384,10 @@ const struct command command_check = {
     .name = "check",
     .arguments = "[--offline]",
     .summary = "whether the config, the store and Telegram are in order",
-    .usage = "Looks at the config and its secrets, the spool, free space, the handlers, and asks\n"
-             "Telegram (through the proxy, if there is one) for the bot's name, its webhook and how\n"
-             "many updates wait there. Takes none of them, and changes nothing.\n",
+    .usage = "Looks at the config and its secrets, the spool, free space, the handlers, and\n"
+             "asks Telegram (through the proxy, if there is one) for the bot's name, its\n"
+             "webhook and how many updates wait there. Takes none of them, and changes\n"
+             "nothing.\n",
     .options = options,
     .max_arguments = 0,
     .run = run_check,

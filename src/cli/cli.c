@@ -100,8 +100,10 @@ static int unknown_option(const struct command *c, const char *wrong, size_t n)
 
     for (const struct cli_option *o = common; o->name; o++)
         guess_try(&g, o->name, wrong, n);
-    for (const struct cli_option *o = c ? c->options : NULL; o && o->name; o++)
-        guess_try(&g, o->name, wrong, n);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        for (const struct cli_option *o = commands[i]->options; o && o->name; o++)
+            if (!c || c == commands[i])
+                guess_try(&g, o->name, wrong, n);
     if (g.name)
         return cli_fail(EX_USAGE, "%s has no option --%.*s; did you mean --%s?", c ? c->name : "tgspool",
                         (int)n, wrong, g.name);
@@ -266,6 +268,8 @@ static int run(struct cli *cli, char **argv, struct words *w)
                : command_named(w->plain[1]) ? help(command_named(w->plain[1]))
                                             : unknown_command(w->plain[1]);
     const struct command *c = command_named(w->plain[0]);
+    if (!c && w->unknown) /* its value may have been taken for the command */
+        return unknown_option(NULL, w->unknown, strcspn(w->unknown, "="));
     if (!c)
         return unknown_command(w->plain[0]);
     if (w->help)

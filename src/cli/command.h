@@ -82,7 +82,8 @@ void cli_add_command(struct buf *out, const char *command);
 
 /* A table for people: cells are UTF-8 text, made fit to show; the widest lines are cut to `width` columns by
  * shortening the columns marked with '<' in `align` (one character a column: 'l' left, 'r' right, '<' left
- * and may be cut). The first row is the header. Rows are added cell by cell. */
+ * and may be cut, 'm' the same, but only when nothing of '<' is left). The first row is the header. Rows are
+ * added cell by cell. */
 struct cli_table;
 struct cli_table *cli_table_new(const char *align, unsigned width);
 void cli_table_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

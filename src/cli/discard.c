@@ -18,8 +18,8 @@ const struct command command_discard = {
     .name = "discard",
     .arguments = "BOT/ID... | FILTERS | --all",
     .summary = "give up waiting events: they become dead",
-    .usage = "Makes waiting events dead (reason: discarded), so that they are not handed to the\n"
-             "handler; they are kept for retain_dead and can be replayed.\n",
+    .usage = "Makes waiting events dead (reason: discarded), so that they are not handed to\n"
+             "the handler. They are kept, and can be replayed.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_discard,

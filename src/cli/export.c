@@ -81,7 +81,7 @@ static int run_export(struct cli *cli, int argc, char **argv)
     bool to_stdout = strcmp(path, "-") == 0;
     FILE *out = stdout;
 
-    struct request *q = request_open(cli, NEED_SPOOL, &e);
+    struct request *q = request_open(cli, NEED_READ, &e);
     if (!q)
         return cli_fail_err(&e);
     if (!to_stdout && !(out = open_output(path, &e)))
@@ -109,8 +109,9 @@ const struct command command_export = {
     .name = "export",
     .arguments = "[FILTERS] [FILE]",
     .summary = "events as lines of JSON, to a file or standard output",
-    .usage = "Writes events with their payloads, one JSON object a line, to a new FILE (mode 0600) or\n"
-             "to standard output. `tgspool import` puts them back, here or into another spool.\n",
+    .usage = "Writes events with their payloads, one JSON object a line, to a new FILE (mode\n"
+             "0600) or to standard output. `tgspool import` puts them back, here or into\n"
+             "another spool.\n",
     .options = options,
     .max_arguments = 1,
     .run = run_export,

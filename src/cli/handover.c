@@ -139,12 +139,13 @@ const struct command command_handover = {
     .name = "handover",
     .arguments = "BOT",
     .summary = "give a bot back to the program that had it before",
-    .usage = "Stops the bot's intake, waits until all that was taken is handled, confirms the last\n"
-             "of it to Telegram, and puts back the allowed_updates of before. Then the old bot, or\n"
-             "the next, can start: it gets every update from there on, and none twice.\n"
+    .usage = "Stops the bot's intake, waits until all that was taken is handled, confirms the\n"
+             "last of it to Telegram, and puts back the allowed_updates of before. Then the\n"
+             "old bot, or the next, can start: it gets every update from there on, and none\n"
+             "twice.\n"
              "\n"
-             "Ending this command does not end the handover; the same command goes on with it.\n"
-             "To take it back: tgspool resume BOT.\n",
+             "Ending this command does not end the handover; the same command goes on with\n"
+             "it. To take it back: tgspool resume BOT.\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_handover,

@@ -8,8 +8,8 @@
 
 #include "cli/show.h"
 
-#define CHUNK (4u << 20)          /* of whole lines, in one request */
-#define LINE_MAX_BYTES (6u << 20) /* no event is larger: 1 MiB in base64, and what is around it */
+#define CHUNK (4u << 20)           /* of whole lines, in one request */
+#define LINE_MAX_BYTES (12u << 20) /* no event is larger: a call of 8 MiB in base64, and what is around it */
 
 struct counts {
     long long lines, fresh, known, bad;
@@ -106,9 +106,9 @@ const struct command command_import = {
     .name = "import",
     .arguments = "[FILE]",
     .summary = "put exported events back",
-    .usage = "Reads what `tgspool export` wrote from FILE or standard input. Events that are there\n"
-             "already are left alone; ended ones keep their state; others wait at the end of their\n"
-             "lanes. Where Telegram is asked to go on is never changed.\n",
+    .usage = "Reads what `tgspool export` wrote from FILE or standard input. Events that are\n"
+             "there already are left alone; ended ones keep their state; others wait at the\n"
+             "end of their lanes. Where Telegram is asked to go on is never changed.\n",
     .max_arguments = 1,
     .run = run_import,
 };

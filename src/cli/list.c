@@ -21,19 +21,21 @@ static void table_head(struct cli_table *t)
         cli_table_cell(t, "%s", heads[i]);
 }
 
+/* An id stands for the newest event that bears it: one that was replayed is told by its number. */
 static void table_row(struct cli_table *t, const struct json *v)
 {
-    char *id = show_text(v, "id"), *state = show_text(v, "state"), *kind = show_text(v, "kind"),
-         *lane = show_text(v, "lane"), *error = show_text(v, "error"), *reason = show_text(v, "reason");
+    char *id = show_text(v, json_number(json_get(v, "replayed_as")).n ? "ref" : "id"),
+         *state = show_text(v, "state"), *kind = show_text(v, "kind"), *lane = show_text(v, "lane"),
+         *error = show_text(v, "error"), *reason = show_text(v, "reason");
     char age[32];
 
     cli_table_cell(t, "%s", id);
-    cli_table_cell(t, "%s", state);
+    cli_table_cell(t, reason[0] ? "%s (%s)" : "%s", state, reason);
     cli_table_cell(t, "%s", kind);
     cli_table_cell(t, "%s", lane);
     cli_table_cell(t, "%s", show_age(show_ms(v, "received_at"), clock_now(), age));
     cli_table_cell(t, "%lld", (long long)show_number(v, "attempts"));
-    cli_table_cell(t, "%s%s%s", reason, reason[0] && error[0] ? ": " : "", error);
+    cli_table_cell(t, "%s", error);
     free(id);
     free(state);
     free(kind);
@@ -44,7 +46,7 @@ static void table_row(struct cli_table *t, const struct json *v)
 
 static void print_table(const struct json *events, bool payload)
 {
-    struct cli_table *t = cli_table_new("<l<<rr<", 80);
+    struct cli_table *t = cli_table_new("lm<<rr<", 80);
     struct buf out = BUF_EMPTY;
 
     table_head(t);
@@ -159,7 +161,7 @@ static int run_list(struct cli *cli, int argc, char **argv)
     (void)argv;
     if (limit && text_to_i64(slice_str(limit), 1, LIMIT_MAX, &w.left) < 0)
         return cli_fail(EX_USAGE, "--limit must be a number from 1 to %d", LIMIT_MAX);
-    struct request *q = request_open(cli, NEED_SPOOL, &e);
+    struct request *q = request_open(cli, NEED_READ, &e);
     if (!q)
         return cli_fail_err(&e);
     w.next = after ? xstrdup(after) : NULL;
@@ -193,8 +195,12 @@ const struct command command_list = {
     .name = "list",
     .arguments = "[OPTIONS]",
     .summary = "events, by state, chat, kind, time, error",
-    .usage = "Lists events, bot by bot in the order of their arrival. With --json one document,\n"
-             "{\"events\":[...],\"next\":...}, holds them all; payloads only with --payload.\n",
+    .usage = "Lists events, bot by bot in the order of their arrival. One that was replayed\n"
+             "since is told by its number, BOT/@SEQ: its id stands for the newer one. ERROR\n"
+             "is the text that --error searches.\n"
+             "\n"
+             "With --json one document, {\"events\":[...],\"next\":...}, holds them all; payloads\n"
+             "only with --payload.\n",
     .options = options,
     .max_arguments = 0,
     .run = run_list,

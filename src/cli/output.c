@@ -191,20 +191,24 @@ static unsigned text_width(const char *s, unsigned max, size_t *bytes)
     return width;
 }
 
-/* Takes columns from those that may be cut, always from the widest of them, until a line fits. */
+/* Takes columns from those that may be cut, always from the widest of them, until a line fits; from those that
+ * should rather not be cut only when the others are at their least. */
 static void fit(const struct cli_table *t, unsigned *widths)
 {
-    for (;;) {
+    for (char cut = '<';;) {
         unsigned total = 0;
         size_t widest = t->columns;
         for (size_t c = 0; c < t->columns; c++) {
             total += widths[c] + (c ? 2 : 0);
-            if (t->align[c] == '<' && widths[c] > 4 && (widest == t->columns || widths[c] > widths[widest]))
+            if (t->align[c] == cut && widths[c] > 1 && (widest == t->columns || widths[c] > widths[widest]))
                 widest = c;
         }
-        if (total <= t->width || widest == t->columns)
+        if (total <= t->width || (widest == t->columns && cut == 'm'))
             return;
-        widths[widest]--;
+        if (widest == t->columns)
+            cut = 'm';
+        else
+            widths[widest]--;
     }
 }
 

@@ -52,9 +52,9 @@ const struct command command_pause = {
     .name = "pause",
     .arguments = "BOT [intake|deliver]",
     .summary = "stop asking Telegram, or handing out, or both",
-    .usage = "Stops intake (updates wait at Telegram, for at most 24 hours), delivery (they wait in\n"
-             "the spool), or both. What is being processed goes on. It lasts until `resume`, over\n"
-             "restarts too.\n",
+    .usage = "Stops intake (updates wait at Telegram, for at most 24 hours), delivery (they\n"
+             "wait in the spool), or both. What is being processed goes on. It lasts until\n"
+             "`resume`, over restarts too.\n",
     .min_arguments = 1,
     .max_arguments = 2,
     .run = run_pause,

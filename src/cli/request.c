@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "net/loop.h"
 #include "serve/api.h"
 #include "spool/spool.h"
+#include "store/dir.h"
 #include "wire/url.h"
 
 #define ANSWER_MAX (64u << 20) /* a page with payloads is far smaller */
@@ -75,8 +75,9 @@ static int open_daemon(struct request *q, struct err *e)
     return q->http ? 0 : -1;
 }
 
-/* The bots of the config, as far as the spool has them already. Tokens are not needed for that. */
-static void attach_bots(struct request *q)
+/* The bots of the config, as far as the spool has them already. Tokens are not needed for that. Who only looks keeps
+ * the policies of the daemon that ran last: a changed order would place its barrier, an expiry end events. */
+static void attach_bots(struct request *q, bool only_look)
 {
     for (size_t i = 0; i < q->config->n_bots; i++) {
         const struct bot_config *bot = &q->config->bots[i];
@@ -85,7 +86,7 @@ static void attach_bots(struct request *q)
         struct spool_box *out = spool_find_box(q->sp, bot->name, BOX_OUT);
         spool_policy_from(bot, &policy);
         if (in)
-            spool_attach(q->sp, spool_box_bot_id(in), BOX_IN, bot->name, &policy);
+            spool_attach(q->sp, spool_box_bot_id(in), BOX_IN, bot->name, only_look ? NULL : &policy);
         if (out)
             spool_attach(q->sp, spool_box_bot_id(out), BOX_OUT, bot->name, NULL);
     }
@@ -94,23 +95,31 @@ static void attach_bots(struct request *q)
 static int open_spool(struct request *q, enum request_need need, struct err *e)
 {
     const struct config *c = q->config;
-    const struct spool_options o = {
-        .dir = c->dir, .cache_bytes = c->cache_bytes, .sync = SYNC_ALWAYS, .read_only_ok = false};
+    const struct spool_options o = {.dir = c->dir, .cache_bytes = c->cache_bytes, .sync = SYNC_ALWAYS};
     const struct api_hooks hooks = {
         .version = PACKAGE_VERSION, .started_at = clock_now(), .now = clock_now, .us = clock_boot_us};
-    struct stat st;
+    int schema;
+    long pid;
 
-    if (need != NEED_MAKE && stat(c->dir, &st) < 0 && errno == ENOENT)
+    if (store_dir_is_locked(c->dir, &pid))
+        return err_set(
+            e, EX_TEMPFAIL,
+            "no daemon listens on %s, but process %ld uses the spool; wait if it starts or ends just "
+            "now, else name its socket with --socket",
+            q->socket, pid);
+    if (need != NEED_MAKE && store_dir_look(c->dir, &schema, e) == 0 && !schema)
         return err_set(
             e, EX_UNAVAILABLE,
             "no daemon listens on %s, and there is no spool at %s yet; start one: tgspool run -c %s",
             q->socket, c->dir, c->path);
+    if (e->exit_code)
+        return -1;
     q->sp = spool_open(&o, clock_now(), e);
     if (!q->sp)
         return err_prefix(e, "no daemon listens on %s, and the spool cannot be opened", q->socket);
     snprintf(q->who, sizeof(q->who), "uid %ld (command)", (long)getuid());
     spool_begin(q->sp, clock_now());
-    attach_bots(q);
+    attach_bots(q, need == NEED_READ);
     q->api = api_new(q->sp, &hooks);
     return 0;
 }

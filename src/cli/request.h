@@ -11,7 +11,8 @@
 struct request; /* a way to ask, for any number of questions */
 
 enum request_need {
-    NEED_SPOOL,  /* an existing spool, by the daemon or in-process */
+    NEED_READ,   /* an existing spool, by the daemon or in-process; it is only looked at */
+    NEED_SPOOL,  /* the same, to change something */
     NEED_MAKE,   /* the same; one is made if there is none */
     NEED_DAEMON, /* only the daemon can answer */
 };
@@ -51,7 +52,7 @@ bool json_add_filters(const struct cli *cli, struct json_out *j);
         {"since", "TIME", "received since: 2h (ago), 2026-11-29, Unix seconds"},     \
         {"until", "TIME", "received until"},                                         \
     {                                                                                \
-        "error", "TEXT", "whose last error holds this text"                          \
+        "error", "TEXT", "whose error (not: reason) holds this text"                 \
     }
 
 #endif

@@ -169,11 +169,13 @@ static void print_payload(const struct json *v, bool reveal)
     buf_free(&out);
 }
 
-static void print_event(const struct cli *cli, const struct json *v)
+/* name: what it was asked for by; its id may stand for a newer one. */
+static void print_event(const struct cli *cli, const char *name, const struct json *v)
 {
     char *id = show_text(v, "id"), *state = show_text(v, "state"), *reason = show_text(v, "reason");
 
-    cli_print("%-13s %s\n%-13s %s%s%s\n", "id", id, "state", state, reason[0] ? ", " : "", reason);
+    cli_print("%-13s %s\n%-13s %s%s%s%s\n", "id", id, "state", state, reason[0] ? " (" : "", reason,
+              reason[0] ? ")" : "");
     line_text(v, "seq", "seq");
     line_text(v, "kind", "kind");
     line_text(v, "lane", "lane");
@@ -193,9 +195,9 @@ static void print_event(const struct cli *cli, const struct json *v)
     print_history(json_get(v, "history"));
     print_payload(v, cli_flag(cli, "payload"));
     if (strcmp(state, "dead") == 0 && show_number(v, "replayed_as") == 0)
-        cli_next(cli, "replay %s", id);
+        cli_next(cli, "replay %s", name);
     else if (!cli_flag(cli, "payload"))
-        cli_next(cli, "show %s --payload", id);
+        cli_next(cli, "show %s --payload", name);
     free(id);
     free(state);
     free(reason);
@@ -228,7 +230,7 @@ static void print_masked_json(const struct json *v)
 static int run_show(struct cli *cli, int argc, char **argv)
 {
     struct err e = ERR_NONE;
-    struct request *q = request_open(cli, NEED_SPOOL, &e);
+    struct request *q = request_open(cli, NEED_READ, &e);
     int rc = EX_OK;
 
     if (!q)
@@ -247,7 +249,7 @@ static int run_show(struct cli *cli, int argc, char **argv)
             else if (cli->json)
                 print_masked_json(a.root);
             else
-                print_event(cli, a.root);
+                print_event(cli, argv[i], a.root);
             answer_clear(&a);
         }
         if (i + 1 < argc && !cli->json)
@@ -265,8 +267,9 @@ const struct command command_show = {
     .name = "show",
     .arguments = "BOT/ID...",
     .summary = "one event: its state, its tries, what is in it",
-    .usage = "Shows events. An event is named as BOT/UPDATE_ID, or by its number in the spool as\n"
-             "BOT/@SEQ (BOT/out/@SEQ for a call). What messages say is hidden without --payload.\n",
+    .usage = "Shows events. An event is named as BOT/UPDATE_ID, or by its number in the spool\n"
+             "as BOT/@SEQ (BOT/out/@SEQ for a call). What messages say is hidden without\n"
+             "--payload.\n",
     .options = options,
     .min_arguments = 1,
     .max_arguments = -1,

@@ -89,7 +89,8 @@ static void print_intake(const struct json *box, const char *bot)
 static void print_consumer(const struct json *box, const char *bot, int64_t now)
 {
     const struct json *consumer = json_get(box, "consumer");
-    int64_t confirmed = show_number(consumer, "confirmed"), before = show_number(consumer, "confirmed_before");
+    int64_t confirmed = show_number(consumer, "confirmed"),
+            before = show_number(consumer, "confirmed_before");
     int64_t since = show_ms(consumer, "since"), seen = show_ms(consumer, "seen_at");
     bool here = json_true(json_get(consumer, "waiting")) || now - seen < MINUTES(1);
     char age[32], next[96];
@@ -100,7 +101,8 @@ static void print_consumer(const struct json *box, const char *bot, int64_t now)
               show_age(here ? since : seen, now, age), (long long)confirmed);
     snprintf(next, sizeof(next), "tgspool replay %s --state done --since 5m", bot);
     if (!here && confirmed)
-        cli_warn(next, "%s: %lld confirmed, perhaps unhandled, as the program is gone", bot, (long long)confirmed);
+        cli_warn(next, "%s: %lld confirmed, perhaps unhandled, as the program is gone", bot,
+                 (long long)confirmed);
     else if (before && now - since < BACK_MS)
         cli_warn(next, "%s: %lld confirmed, perhaps unhandled, before the program came back %s ago", bot,
                  (long long)before, show_age(since, now, age));
@@ -132,7 +134,8 @@ static void warn_box(const struct json *box, int64_t now)
 {
     char *bot = show_text(box, "bot"), *which = show_text(box, "box");
     const struct json *paused = json_get(box, "paused");
-    int64_t oldest = show_ms(box, "oldest_unfinished_at"), dead = show_number(box, "dead") - show_number(box, "dead_replayed");
+    int64_t oldest = show_ms(box, "oldest_unfinished_at"),
+            dead = show_number(box, "dead") - show_number(box, "dead_replayed");
     char next[96], age[32];
 
     print_intake(box, bot);
@@ -152,7 +155,8 @@ static void warn_box(const struct json *box, int64_t now)
     if (dead) {
         bool calls = strcmp(which, "out") == 0;
         snprintf(next, sizeof(next), "tgspool list --bot %s --box %s --state dead", bot, which);
-        cli_warn(next, "%s: %lld dead %s%s", bot, (long long)dead, calls ? "call" : "event", dead == 1 ? "" : "s");
+        cli_warn(next, "%s: %lld dead %s%s", bot, (long long)dead, calls ? "call" : "event",
+                 dead == 1 ? "" : "s");
     }
     free(bot);
     free(which);
@@ -204,8 +208,9 @@ const struct command command_status = {
     .name = "status",
     .arguments = "",
     .summary = "how every bot stands, and what needs you",
-    .usage = "Shows for every bot how many events wait, are busy, done and dead, how old the oldest\n"
-             "one is, and warns of what needs a person, each with the command to run next.\n",
+    .usage = "Shows for every bot how many events wait, are busy, done and dead, how old the\n"
+             "oldest one is, and warns of what needs a person, each with the command to run\n"
+             "next.\n",
     .max_arguments = 0,
     .run = run_status,
 };

@@ -377,14 +377,14 @@ const struct command command_webhook = {
     .name = "webhook",
     .arguments = "set|info|delete BOT",
     .summary = "tell Telegram where to send a bot's updates, or no more",
-    .usage = "set: gives Telegram the bot's webhook_url, its secret and allowed_updates. The bot\n"
-             "must have intake: webhook, and the daemon must have read that.\n"
+    .usage = "set: gives Telegram the bot's webhook_url, its secret and allowed_updates. The\n"
+             "bot must have intake: webhook, and the daemon must have read that.\n"
              "info: what Telegram says of the webhook: where it leads, how many updates wait,\n"
              "the last error.\n"
              "delete: removes the webhook, so that the bot can poll.\n"
              "\n"
-             "None of them drops updates that wait at Telegram. They read the bot's token, so run\n"
-             "them as the daemon's user.\n",
+             "None of them drops updates that wait at Telegram. They read the bot's token, so\n"
+             "run them as the daemon's user.\n",
     .min_arguments = 2,
     .max_arguments = 2,
     .run = run_webhook,

@@ -7,7 +7,6 @@
 #include "daemon/daemon.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,11 +221,6 @@ static void prepare_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
     umask(077);
-    /* Large buffers come from mmap, so that they go back to the system when they are freed, however large the
-     * ones before were; and the store's threads get no heaps of 64 MiB each. */
-    mallopt(M_MMAP_THRESHOLD, 256 << 10);
-    mallopt(M_TRIM_THRESHOLD, 256 << 10);
-    mallopt(M_ARENA_MAX, 2);
 }
 
 static int open_spool(struct daemon *d, const struct config *c, struct err *e)
@@ -296,7 +290,8 @@ int daemon_run(const char *config_path, struct err *e)
     if (open_spool(&d, c, e))
         goto failed;
     d.bots.spool = d.spool;
-    log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu bots, spool in %s", c->n_bots, c->dir);
+    log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu %s, spool in %s", c->n_bots,
+             c->n_bots == 1 ? "bot" : "bots", c->dir);
     if (reload_apply(&d.bots, setup, e))
         goto failed;
     setup = NULL; /* the bots' now */

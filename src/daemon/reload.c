@@ -261,7 +261,7 @@ bool reload_from_file(struct bots *b, const char *path)
     struct setup *s = setup_load(path, &e);
 
     if (s && !config_check_reload(b->setup->config, s->config, &e) && !reload_apply(b, s, &e)) {
-        log_info(NULL, "reloaded %s: %zu bots", path, bots_count(b));
+        log_info(NULL, "reloaded %s: %zu %s", path, bots_count(b), bots_count(b) == 1 ? "bot" : "bots");
         return true;
     }
     if (s)

@@ -66,7 +66,7 @@ static int read_credential(const char *name, struct buf *out, struct err *e)
     while (out->n && isspace((unsigned char)out->p[out->n - 1]))
         out->p[--out->n] = '\0';
     if (rc == 0 && out->n == 0)
-        return err_set(e, EX_CONFIG, "the credential is empty");
+        return err_set(e, EX_CONFIG, "the credential %s is empty", name);
     return rc;
 }
 
@@ -77,14 +77,18 @@ static int read_env(const char *name, struct buf *out, struct err *e)
 
     proc_env_hide(name);
     if (!value || !*value)
-        return err_set(e, EX_CONFIG, "the environment variable is %s", value ? "empty" : "not set");
+        return err_set(e, EX_CONFIG, "the environment variable %s is %s", name, value ? "empty" : "not set");
     buf_add_str(out, value);
     return 0;
 }
 
-/* The text of the bot's token, and the option that it is read by. */
-static int read_token_text(const struct bot_config *bot, struct buf *out, const char **option, struct err *e)
+/* The text of the bot's token; the option that it is read by, and what that names. */
+static int read_token_text(const struct bot_config *bot, struct buf *out, const char **option,
+                           const char **place, struct err *e)
 {
+    *place = bot->token_file         ? bot->token_file
+             : bot->token_credential ? bot->token_credential
+                                     : bot->token_env;
     if (bot->token_file) {
         *option = "token_file";
         return file_read_secret(bot->token_file, out, e);
@@ -101,11 +105,11 @@ int secrets_read_token(const struct config *c, const struct bot_config *bot, cha
                        struct err *e)
 {
     struct buf b = BUF_EMPTY;
-    const char *option = NULL;
+    const char *option, *place;
 
-    int rc = read_token_text(bot, &b, &option, e);
+    int rc = read_token_text(bot, &b, &option, &place, e);
     if (rc == 0 && !secrets_parse_token(buf_slice(&b), bot_id))
-        rc = err_set(e, EX_CONFIG, "what is there is not a bot token; " TOKEN_FORM);
+        rc = err_set(e, EX_CONFIG, "what %s holds is not a bot token; " TOKEN_FORM, place);
     if (rc < 0) {
         buf_free(&b);
         e->exit_code = EX_CONFIG;
@@ -126,10 +130,10 @@ static int read_proxy(const struct bot_config *bot, char **out, struct err *e)
     if (file_read_secret(bot->proxy_file, &b, e) == 0 && url_parse(buf_str(&b), &u, e) == 0) {
         rc = 0;
         if (u.scheme != URL_HTTP && u.scheme != URL_SOCKS5 && u.scheme != URL_SOCKS5H)
-            rc = err_set(
-                e, EX_CONFIG,
-                "the file holds a URL of another kind; accepted: http://, socks5:// or socks5h://, then "
-                "[USER:PASSWORD@]HOST[:PORT]");
+            rc = err_set(e, EX_CONFIG,
+                         "%s holds a URL of another kind; accepted: http://, socks5:// or socks5h://, then "
+                         "[USER:PASSWORD@]HOST[:PORT]",
+                         bot->proxy_file);
         if (rc == 0 && u.password)
             log_add_secret(slice_str(u.password));
         url_free(&u);

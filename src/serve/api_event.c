@@ -147,12 +147,15 @@ static void write_state(struct json_out *j, const struct event_state *st)
 void event_write(struct json_out *j, const char *bot, int64_t bot_id, enum box box, const struct event *ev,
                  const struct event_state *st, bool payload)
 {
-    struct buf id = BUF_EMPTY;
+    const struct event by_number = {.seq = ev->seq};
+    struct buf id = BUF_EMPTY, ref = BUF_EMPTY;
     char lane[LANE_TEXT_MAX], key[EVENT_KEY_MAX];
 
     event_ref_text(&id, bot, box, ev);
+    event_ref_text(&ref, bot, box, &by_number);
     json_object(j);
     json_kv_text(j, "id", buf_slice(&id));
+    json_kv_text(j, "ref", buf_slice(&ref)); /* names this event also where a newer one bears its id */
     json_kv_cstr(j, "bot", bot);
     json_kv_int(j, "bot_id", bot_id);
     json_kv_cstr(j, "box", box_name(box));
@@ -170,4 +173,5 @@ void event_write(struct json_out *j, const char *bot, int64_t bot_id, enum box b
         event_write_payload(j, "payload", ev->payload);
     json_object_end(j);
     buf_free(&id);
+    buf_free(&ref);
 }

@@ -35,7 +35,6 @@ struct spool_options {
     int64_t cache_bytes;
     enum sync_mode sync;
     int64_t sync_ms;
-    bool read_only_ok; /* unused by a daemon; commands that only read set it */
 };
 
 /* Opens and locks the directory. Everything that push deliverers of a dead process held is released (at most

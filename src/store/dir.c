@@ -56,9 +56,8 @@ static int take_lock(struct store_dir *d, struct err *e)
     } else if (!try_lock(d->lock_fd, F_WRLCK)) {
         long holder = lock_holder(d->lock_fd);
         if (holder)
-            err_set(e, EX_TEMPFAIL,
-                    "%s is in use by process %ld; stop that one first, or talk to it: tgspool status",
-                    d->path, holder);
+            err_set(e, EX_TEMPFAIL, "%s is in use by process %ld; use that one, or end it first", d->path,
+                    holder);
         else
             err_set(e, EX_TEMPFAIL, "%s is in use by another process", d->path);
     } else {
@@ -73,22 +72,22 @@ static int take_lock(struct store_dir *d, struct err *e)
 }
 
 /* Something other than the lock and what a half-made spool has. */
-static int check_empty(struct store_dir *d, struct err *e)
+static int check_empty(const char *path, struct err *e)
 {
-    DIR *dir = opendir(d->path);
+    DIR *dir = opendir(path);
     struct dirent *entry;
     int rc = 0;
 
     if (!dir)
-        return io_error(e, "read", d->path);
+        return io_error(e, "read", path);
     while (rc == 0 && (entry = readdir(dir)) != NULL) {
         const char *n = entry->d_name;
         if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "lock") && strcmp(n, "db") &&
             strcmp(n, MARKER ".new"))
             rc = err_set(
                 e, EX_CONFIG,
-                "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own",
-                d->path, n);
+                "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", path,
+                n);
     }
     closedir(dir);
     return rc;
@@ -113,15 +112,16 @@ static int remove_half_made(struct store_dir *d, struct err *e)
     return rc;
 }
 
-/* What the marker says. Returns 1 if it is there, 0 if not. */
-static int read_marker(struct store_dir *d, struct err *e)
+/* The schema that the marker tells, 0 if there is no marker. */
+static int read_marker(const char *dir, int *out, struct err *e)
 {
-    char *path = xasprintf("%s/" MARKER, d->path);
+    char *path = xasprintf("%s/" MARKER, dir);
     struct buf text = BUF_EMPTY;
     int64_t schema;
     int rc = -1;
 
-    if (access(path, F_OK) < 0 && errno == ENOENT) {
+    *out = 0;
+    if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         rc = 0;
     } else if (file_read(path, 256, &text, e) == 0) {
         size_t prefix = sizeof(MARKER_TEXT) - 1;
@@ -133,11 +133,11 @@ static int read_marker(struct store_dir *d, struct err *e)
         else if (schema > STORE_SCHEMA)
             err_set(e, EX_CONFIG,
                     "%s was written by a newer tgspool (schema %lld, this one knows %d); nothing was "
-                    "touched: install "
-                    "that version again",
-                    d->path, (long long)schema, STORE_SCHEMA);
+                    "touched: install that version again",
+                    dir, (long long)schema, STORE_SCHEMA);
         else
-            rc = 1;
+            *out = (int)schema;
+        rc = *out ? 0 : -1;
     }
     buf_free(&text);
     free(path);
@@ -149,11 +149,11 @@ int store_dir_open(const char *path, struct store_dir *out, struct err *e)
     *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
     if (file_make_dir(path, 0700, e) < 0 || take_lock(out, e) < 0)
         goto fail;
-    int marked = read_marker(out, e);
-    if (marked < 0)
+    int schema;
+    if (read_marker(path, &schema, e) < 0)
         goto fail;
-    out->fresh = !marked;
-    if (out->fresh && (check_empty(out, e) < 0 || remove_half_made(out, e) < 0))
+    out->fresh = !schema;
+    if (out->fresh && (check_empty(path, e) < 0 || remove_half_made(out, e) < 0))
         goto fail;
     if (mkdir(out->db_path, 0700) < 0 && errno != EEXIST) {
         io_error(e, "make", out->db_path);
@@ -197,6 +197,15 @@ void store_dir_close(struct store_dir *d)
     free(d->path);
     free(d->db_path);
     *d = (struct store_dir){.lock_fd = -1};
+}
+
+int store_dir_look(const char *path, int *schema, struct err *e)
+{
+    if (read_marker(path, schema, e) < 0)
+        return -1;
+    if (*schema || (access(path, F_OK) < 0 && errno == ENOENT))
+        return 0;
+    return check_empty(path, e);
 }
 
 bool store_dir_is_locked(const char *path, long *pid)

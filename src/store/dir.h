@@ -26,6 +26,9 @@ int store_dir_ready(struct store_dir *d, struct err *e);
 /* Unlocks and releases. */
 void store_dir_close(struct store_dir *d);
 
+/* Looks at the marker only: makes, locks and changes nothing. Returns 0 and the schema, which is 0 where there is no
+ * spool yet; or -1 and e as store_dir_open. */
+int store_dir_look(const char *path, int *schema, struct err *e);
 /* Whether some process holds the directory's lock; false also where there is no such directory. */
 bool store_dir_is_locked(const char *path, long *pid);
 

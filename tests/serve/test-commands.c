@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "store/dir.h"
 #include "wire/json.h"
 
 static char dir[64], config_path[128];
@@ -102,7 +103,7 @@ static void test_every_command_has_help(void **state)
         assert_true(strlen(c->summary) <= 60);
         for (const char *p = buf_str(&out); *p;) { /* fits a terminal */
             size_t n = strcspn(p, "\n");
-            if (n > 90)
+            if (n > 80)
                 fail_msg("%s: %.*s", c->name, (int)n, p);
             p += n + (p[n] == '\n');
         }
@@ -127,6 +128,8 @@ static void test_mistakes_get_a_hint(void **state)
         {"stats", "did you mean `tgspool status`?"},
         {"frobnicate", "`tgspool --help` lists them"},
         {"list --stat dead", "did you mean --state?"},
+        {"--stat dead list", "did you mean --state?"},
+        {"list --stat=dead", "did you mean --state?"},
         {"list --frob", "`tgspool list --help` lists them"},
         {"--frob list", "list has no option --frob"},
         {"--frob", "`tgspool --help` lists them"},
@@ -164,6 +167,32 @@ static void test_no_config_no_daemon(void **state)
     says(&err, "tgspool run");
     expect(EX_UNAVAILABLE, "status -c %"); /* nothing is made by looking */
     says(&err, "there is no spool");
+    char *spool = xasprintf("%s/spool", dir);
+    static const char *const lines[] = {"list -c %",         "show shop/5 -c %", "export -c %",
+                                        "replay --all -c %", "pause shop -c %",  "check --offline -c %"};
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        int rc = run(lines[i]);
+        assert_true(rc == EX_UNAVAILABLE || (rc == 0 && strncmp(lines[i], "check", 5) == 0));
+        assert_int_equal(access(spool, F_OK), -1);
+    }
+    assert_int_equal(mkdir(spool, 0700), 0); /* as `init` makes it */
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        run(lines[i]);
+        assert_int_equal(rmdir(spool), 0); /* still empty */
+        assert_int_equal(mkdir(spool, 0700), 0);
+    }
+    expect(EX_UNAVAILABLE, "list -c %");
+    says(&err, "there is no spool");
+    expect(0, "check --offline -c %");
+    says(&out, "`run` makes it");
+    char *other = xasprintf("%s/other", spool);
+    assert_int_equal(file_create(other, LIT("x"), 0600, NULL), 0);
+    expect(EX_CONFIG, "list -c %");
+    says(&err, "is no spool and not empty");
+    expect(EX_CONFIG, "check --offline -c %");
+    says(&out, "BAD  store: ");
+    free(other);
+    free(spool);
 }
 
 /* ---- the commands on a spool ----------------------------------------------------------------------------------------- */
@@ -188,6 +217,31 @@ static void import_lines(void)
     free(line);
 }
 
+/* Another process has the spool, and no daemon listens. */
+static void test_locked_spool(void **state)
+{
+    struct err e = ERR_NONE;
+    char *spool = xasprintf("%s/spool", dir), *who = xasprintf("process %ld", (long)getpid());
+    struct store_dir d;
+
+    (void)state;
+    import_lines();
+    assert_int_equal(store_dir_open(spool, &d, &e), 0);
+    expect(EX_TEMPFAIL, "list -c %");
+    says(&err, who);
+    says(&err, "--socket");
+    expect(EX_TEMPFAIL, "check --offline -c %");
+    says(&out, who);
+    does_not_say(&out, "next: tgspool run");
+    expect(EX_TEMPFAIL, "run -c %");
+    says(&err, who);
+    says(&err, "next: tgspool status -c ");
+    store_dir_close(&d);
+    expect(0, "list -c %");
+    free(spool);
+    free(who);
+}
+
 static void test_import_list_show(void **state)
 {
     (void)state;
@@ -197,11 +251,17 @@ static void test_import_list_show(void **state)
     says(&out, "0 new, 2 known already, 0 bad");
 
     expect(0, "-c % list"); /* options before and after the command */
-    says(&out, "shop/5  pending  message  chat:-42");
-    says(&out, "rejected: no stock");
+    says(&out, "shop/5  pending          message  chat:-42");
+    says(&out, "shop/6  dead (rejected)  poll     poll:1");
+    says(&out, "  no stock\n");
     does_not_say(&out, "MARKER");
     expect(0, "list --state=dead -c %");
     does_not_say(&out, "shop/5");
+    expect(0, "list --error stock -c %");
+    says(&out, "shop/6");
+    does_not_say(&out, "shop/5");
+    expect(0, "list --error rejected -c %");
+    says(&out, "no events");
     expect(0, "--payload list -c %");
     says(&out, "MARKER");
     expect(0, "list --limit 1 --json -c %");
@@ -229,6 +289,57 @@ static void test_import_list_show(void **state)
     says(&err, "next: tgspool list");
 }
 
+static void test_long_ids_are_whole(void **state)
+{
+    static const char line[] =
+        "{\"bot\":\"a-bot-with-the-longest-name-32-c\",\"bot_id\":123457,\"box\":\"in\",\"received_at\":"
+        "1764439569,"
+        "\"state\":\"dead\",\"reason\":\"rejected\",\"error\":\"an error text that fills what is left of the "
+        "line\","
+        "\"update_id\":2147483647,\"payload\":{\"update_id\":2147483647,\"deleted_business_messages\":"
+        "{\"chat\":{\"id\":-1001234567890123}}}}\n";
+    char *path = xasprintf("%s/long", dir), *import = xasprintf("import %s -c %%", path);
+
+    (void)state;
+    assert_int_equal(file_create(path, slice_str(line), 0600, NULL), 0);
+    expect(0, import);
+    expect(0, "list -c %");
+    says(&out, "a-bot-with-the-longest-name-32-c/2147483647");
+    for (const char *p = buf_str(&out); *p;) {
+        size_t n = strcspn(p, "\n");
+        if (n > 80)
+            fail_msg("%zu columns:\n%s", n, p);
+        p += n + (p[n] == '\n');
+    }
+    free(path);
+    free(import);
+}
+
+/* A changed order takes effect when the daemon starts, not when somebody looks. */
+static void test_looking_leaves_the_order(void **state)
+{
+    struct buf text = BUF_EMPTY;
+
+    (void)state;
+    import_lines();
+    assert_int_equal(file_read(config_path, 4096, &text, NULL), 0);
+    buf_add_str(&text, "    order: bot\n");
+    unlink(config_path);
+    assert_int_equal(file_create(config_path, buf_slice(&text), 0600, NULL), 0);
+    buf_free(&text);
+    for (int i = 0; i < 2; i++) {
+        expect(0, "list -c %");
+        expect(0, "show shop/5 -c %");
+        expect(0, "export -c %");
+        expect(0, "status -c %");
+        does_not_say(&out, "barrier");
+    }
+    expect(0, "pause shop deliver -c %");
+    expect(0, "resume shop -c %");
+    expect(0, "status -c %");
+    says(&out, "barrier");
+}
+
 static void test_status_and_acts(void **state)
 {
     (void)state;
@@ -236,7 +347,7 @@ static void test_status_and_acts(void **state)
     expect(0, "status -c %");
     says(&out, "no daemon runs");
     says(&err, "1 dead event");
-    says(&err, "next: tgspool list --bot shop --state dead -c ");
+    says(&err, "next: tgspool list --bot shop --box in --state dead -c ");
     for (const char *p = buf_str(&out); *p;) {
         size_t n = strcspn(p, "\n");
         assert_true(n <= 60);
@@ -246,6 +357,13 @@ static void test_status_and_acts(void **state)
     says(&out, "1 event would be replayed");
     expect(0, "replay shop/6 -c %");
     says(&out, "shop/6: replayed as shop/@3");
+    expect(0, "list -c %"); /* of two with one id, the id stands for the newer */
+    says(&out, "shop/@2  dead (rejected)");
+    says(&out, "shop/6   pending");
+    expect(0, "list --state dead --json -c %");
+    says(&out, "\"id\":\"shop/6\",\"ref\":\"shop/@2\"");
+    expect(0, "show shop/@2 -c %");
+    says(&err, "next: tgspool show shop/@2 --payload -c ");
     expect(0, "replay --state dead -c %");
     says(&out, "0 events replayed");
     expect(EX_TEMPFAIL, "replay shop/5 -c %");
@@ -314,7 +432,8 @@ static void test_check_offline(void **state)
     (void)state;
     import_lines();
     expect(0, "check --offline -c %");
-    says(&out, "1 events wait, 1 are dead");
+    says(&out, "ok   store: a spool of schema 1; no daemon runs");
+    says(&err, "next: tgspool run -c ");
     says(&out, "ok   shop handler");
     expect(0, "check --offline --json -c %");
     struct json *v = json_parse(buf_slice(&out), NULL);
@@ -375,7 +494,10 @@ int main(void)
         TEST(test_every_command_has_help),
         TEST(test_mistakes_get_a_hint),
         TEST(test_no_config_no_daemon),
+        TEST(test_locked_spool),
         TEST(test_import_list_show),
+        TEST(test_long_ids_are_whole),
+        TEST(test_looking_leaves_the_order),
         TEST(test_status_and_acts),
         TEST(test_export),
         TEST(test_bad_import_tells_line_and_code),
