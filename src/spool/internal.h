@@ -48,7 +48,8 @@ struct spool_box {
     int64_t oldest_at; /* received_at of the event at oldest_from */
     bool oldest_known;
     /* work that goes on over ticks */
-    bool releasing; /* push claims of a dead process */
+    bool releasing; /* push claims of a dead process, from release_from on */
+    uint64_t release_from;
     bool cutting;   /* deadlines too far ahead, after a step of the wall clock */
     bool lifting;   /* a barrier fell: heads of the next epoch become ready */
     bool unserving; /* served events are let go: their deliverer is another now */

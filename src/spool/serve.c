@@ -2,9 +2,10 @@
  * out is in processing, under a served id that only grows, until an offset confirms it. Since events end in that same
  * order, each is its lane's head when it ends. */
 #include "base/mem.h"
+#include "base/random.h"
 #include "spool/internal.h"
 
-#define SCAN_SLICE 100
+#define SCAN_SLICE 100 /* no run is longer, so that one look confirms or lets go all of it */
 
 /* The next unfinished events from a seq on. Returns how many, or -1. */
 static int unfinished_from(struct spool_box *b, uint64_t from, unsigned max, uint64_t *seqs)
@@ -72,6 +73,7 @@ static void hand_out(struct spool_box *b, struct served *s, struct state_record 
     st->next_retry_at = 0;
     st->deadline = TIME_NEVER;
     st->served_id = next_served_id(b, &s->ev);
+    random_bytes(st->token, sizeof(st->token)); /* nobody's: those given out before count for nothing */
     memset(st->claimed_by, 0, sizeof(st->claimed_by));
     strncpy(st->claimed_by, "dropin", sizeof(st->claimed_by) - 1);
     row_put_state(b, CLASS_UNFINISHED, s->seq, r);
@@ -120,6 +122,7 @@ unsigned spool_serve(struct spool_box *b, unsigned max, size_t max_bytes, spool_
     unsigned n = 0;
     size_t bytes = 0;
 
+    max = max < SCAN_SLICE ? max : SCAN_SLICE;
     while (n < max && b->policy.serve && !b->rec.paused_deliver && !b->releasing &&
            !spool_batch_full(b->sp)) {
         int found = unfinished_from(b, from, max - n < SCAN_SLICE ? max - n : SCAN_SLICE, seqs);

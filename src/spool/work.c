@@ -16,13 +16,13 @@ static int take_due(struct spool_box *b, enum due_class c, int64_t from, int64_t
     return n;
 }
 
-/* Ends the try of an event that is held. */
+/* Ends the try of an event that is held. What the drop-in API handed out is not: it is handed out again as it was. */
 static void end_held(struct spool_box *b, uint64_t seq, const struct outcome *o)
 {
     struct state_record r;
     int there = row_state(b, CLASS_UNFINISHED, seq, &r);
 
-    if (there > 0 && r.st.state == STATE_PROCESSING && state_need_lane(b, seq, &r) == 0)
+    if (there > 0 && r.st.state == STATE_PROCESSING && !r.st.served_id && state_need_lane(b, seq, &r) == 0)
         finish_try(b, seq, &r, o, AT_LEASE);
 }
 
@@ -30,16 +30,16 @@ static void end_held(struct spool_box *b, uint64_t seq, const struct outcome *o)
 static void release_dead(struct spool_box *b)
 {
     struct due_item items[WORK_PER_TICK];
-
-    if (b->policy.serve) { /* what was handed out and not confirmed is handed out again as it was */
-        b->releasing = false;
-        return;
-    }
-    int n = take_due(b, DUE_LEASE, TIME_NEVER, TIME_NEVER, items, NULL);
+    unsigned max = b->sp->work_left;
+    int n = rows_due(b, DUE_LEASE, TIME_NEVER, b->release_from, TIME_NEVER, max, items, NULL);
 
     for (int i = 0; i < n; i++)
         end_held(b, items[i].seq, &released);
-    b->releasing = n != 0;
+    if (n > 0) {
+        b->release_from = items[n - 1].seq + 1;
+        b->sp->work_left -= (unsigned)n;
+    }
+    b->releasing = n < 0 || (unsigned)n == max;
 }
 
 /* The longest wait that this bot's settings can give. */
