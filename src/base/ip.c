@@ -11,7 +11,7 @@ static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
 
 #define MAPPED_BITS (8 * (unsigned)sizeof(mapped))
 
-static bool is_v4(const struct ip_addr *a)
+bool ip_is_v4(const struct ip_addr *a)
 {
     return memcmp(a->b, mapped, sizeof(mapped)) == 0;
 }
@@ -31,13 +31,13 @@ bool ip_parse(struct slice text, struct ip_addr *out)
 bool ip_is_loopback(const struct ip_addr *a)
 {
     static const struct ip_addr one = {{[15] = 1}};
-    return is_v4(a) ? a->b[12] == 127 : memcmp(a, &one, sizeof(one)) == 0;
+    return ip_is_v4(a) ? a->b[12] == 127 : memcmp(a, &one, sizeof(one)) == 0;
 }
 
 bool ip_is_any(const struct ip_addr *a)
 {
     static const struct ip_addr zero;
-    return memcmp(a->b + 12, zero.b, 4) == 0 && (is_v4(a) || memcmp(a, &zero, 12) == 0);
+    return memcmp(a->b + 12, zero.b, 4) == 0 && (ip_is_v4(a) || memcmp(a, &zero, 12) == 0);
 }
 
 /* Clears the bits behind the prefix. */
@@ -89,7 +89,7 @@ bool ip_nets_have(const struct ip_nets *nets, const struct ip_addr *a)
 
 char *ip_net_text(const struct ip_net *net, char out[IP_TEXT_MAX])
 {
-    bool v4 = is_v4(&net->addr) && net->prefix >= MAPPED_BITS;
+    bool v4 = ip_is_v4(&net->addr) && net->prefix >= MAPPED_BITS;
 
     inet_ntop(v4 ? AF_INET : AF_INET6, net->addr.b + (v4 ? sizeof(mapped) : 0), out, INET6_ADDRSTRLEN);
     if (net->prefix < 128) {

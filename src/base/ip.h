@@ -35,6 +35,7 @@ struct ip_port {
 
 /* An address without brackets or zone. Returns whether text is one. */
 bool ip_parse(struct slice text, struct ip_addr *out);
+bool ip_is_v4(const struct ip_addr *a); /* then the last four bytes are it */
 /* 127.0.0.0/8 and ::1. */
 bool ip_is_loopback(const struct ip_addr *a);
 /* 0.0.0.0 and ::, by which one listens on every address. */

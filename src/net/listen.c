@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,9 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/ip.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "wire/url.h"
 
 #define BACKLOG 128
 #define SOCKET_KIND (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
@@ -180,44 +179,54 @@ void listen_unix_close(struct listen_unix *u)
     u->path = NULL;
 }
 
-/* Binds to one address. Returns a descriptor, or -1 with errno. */
-static int bind_tcp(const struct addrinfo *a, uint16_t *port)
+/* Of the address's own family. Returns its size. */
+static socklen_t to_sockaddr(const struct ip_port *p, struct sockaddr_storage *out)
 {
-    struct sockaddr_storage got;
-    socklen_t n = sizeof(got);
-    int fd = socket(a->ai_family, SOCKET_KIND, 0), yes = 1;
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(p->port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(p->port)};
+
+    if (ip_is_v4(&p->addr)) {
+        memcpy(&v4.sin_addr, p->addr.b + 12, sizeof(v4.sin_addr));
+        memcpy(out, &v4, sizeof(v4));
+        return sizeof(v4);
+    }
+    memcpy(&v6.sin6_addr, p->addr.b, sizeof(v6.sin6_addr));
+    memcpy(out, &v6, sizeof(v6));
+    return sizeof(v6);
+}
+
+/* Binds and listens. Returns a descriptor, or -1 with errno. */
+static int bind_tcp(const struct ip_port *p, uint16_t *port)
+{
+    struct sockaddr_storage a;
+    socklen_t n = to_sockaddr(p, &a);
+    int fd = socket(a.ss_family, SOCKET_KIND, 0), yes = 1;
 
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0 ||
-        getsockname(fd, (struct sockaddr *)&got, &n) < 0) {
+    if (bind(fd, (struct sockaddr *)&a, n) < 0 || listen(fd, BACKLOG) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0) {
         int why = errno;
         close(fd);
         errno = why;
         return -1;
     }
-    *port = ntohs(got.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&got)->sin6_port
-                                            : ((struct sockaddr_in *)&got)->sin_port);
+    *port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
+                                          : ((struct sockaddr_in *)&a)->sin_port);
     return fd;
 }
 
 int listen_tcp(const char *address, uint16_t *port, struct err *e)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_PASSIVE}, *found;
-    char *host, service[8];
+    struct ip_port p;
+    const char *why = ip_port_parse(slice_str(address), &p);
 
-    if (url_split_host_port(address, &host, port) < 0)
-        return err_set(e, EX_CONFIG, "\"%s\" is not HOST:PORT", address);
-    snprintf(service, sizeof(service), "%u", (unsigned)*port);
-    int r = getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, service, &hints, &found);
-    free(host);
-    if (r != 0)
-        return err_set(e, EX_CONFIG, "the host of \"%s\" is neither an IP address nor localhost", address);
-    int fd = bind_tcp(found, port);
+    if (why)
+        return err_set(e, EX_CONFIG, "\"%s\" %s; accepted: ADDRESS:PORT", address, why);
+    int fd = bind_tcp(&p, port);
     if (fd < 0)
         err_set(e, errno == EACCES ? EX_NOPERM : EX_UNAVAILABLE, "cannot listen on %s: %s", address,
                 strerror(errno));
-    freeaddrinfo(found);
     return fd;
 }

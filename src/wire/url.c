@@ -101,11 +101,11 @@ static int bad(struct err *e, const char *why)
     return err_set(e, EX_CONFIG, "%s", why);
 }
 
-static int parse_port(struct slice s, int64_t least, uint16_t *port)
+static int parse_port(struct slice s, uint16_t *port)
 {
     int64_t n;
 
-    if (s.n > 5 || text_to_i64(s, least, 65535, &n) < 0 || s.p[0] == '-')
+    if (s.n > 5 || text_to_i64(s, 1, 65535, &n) < 0 || s.p[0] == '-')
         return -1;
     *port = (uint16_t)n;
     return 0;
@@ -133,7 +133,7 @@ static bool is_ipv6(struct slice s)
 }
 
 /* Splits "host", "host:port", "[v6]:port"; a missing port leaves *port as it was. */
-static int split_authority(struct slice s, int64_t least_port, struct slice *host, bool *ipv6, uint16_t *port)
+static int split_authority(struct slice s, struct slice *host, bool *ipv6, uint16_t *port)
 {
     *ipv6 = s.n > 0 && s.p[0] == '[';
     if (*ipv6) {
@@ -153,7 +153,7 @@ static int split_authority(struct slice s, int64_t least_port, struct slice *hos
         if (!s.p)
             return 0;
     }
-    return parse_port(s, least_port, port);
+    return parse_port(s, port);
 }
 
 static char *decode_or_null(struct slice s)
@@ -203,7 +203,7 @@ static int parse_network(const char *text, struct url *u, struct err *e)
         authority = slice_make(at + 1, (size_t)(path - at - 1));
     }
     u->port = schemes[u->scheme].port;
-    if (split_authority(authority, 1, &host, &u->ipv6, &u->port) < 0)
+    if (split_authority(authority, &host, &u->ipv6, &u->port) < 0)
         return bad(e, "the URL has no well-formed HOST, HOST:PORT or [IPv6]:PORT");
     if (strchr(path, '#'))
         return bad(e, "the URL has a fragment ('#')");
@@ -260,18 +260,4 @@ void url_add_host(struct buf *out, const struct url *u)
     buf_printf(out, u->ipv6 ? "[%s]" : "%s", u->host ? u->host : "localhost");
     if (u->port != schemes[u->scheme].port)
         buf_printf(out, ":%u", (unsigned)u->port);
-}
-
-int url_split_host_port(const char *text, char **host, uint16_t *port)
-{
-    struct slice s = slice_str(text), got;
-    bool ipv6;
-
-    /* A listener's port is never implied. */
-    if (s.n == 0 || !isdigit((unsigned char)s.p[s.n - 1]) || !memrchr(s.p, ':', s.n))
-        return -1;
-    if (split_authority(s, 0, &got, &ipv6, port) < 0)
-        return -1;
-    *host = xstrndup(got.p, got.n);
-    return 0;
 }

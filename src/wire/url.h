@@ -29,9 +29,6 @@ const char *url_scheme_name(enum url_scheme s);
  * scheme's own. */
 void url_add_host(struct buf *out, const struct url *u);
 
-/* "HOST:PORT", "[V6]:PORT" of a listener. Returns 0 with a host to be freed, or -1. The port may be 0. */
-int url_split_host_port(const char *text, char **host, uint16_t *port);
-
 /* Appends s with %XX replaced; `plus`: '+' means a blank (query strings). Returns 0, or -1 if a '%' is not
  * followed by two hex digits, or a zero byte comes out. */
 int percent_decode(struct buf *out, struct slice s, bool plus);

@@ -1,6 +1,7 @@
-/* URLs, HOST:PORT and query strings, all of one text. */
+/* URLs, addresses, networks and query strings, all of one text. */
 #include "fuzz.h"
 
+#include "base/ip.h"
 #include "wire/url.h"
 
 static void try_url(const char *text)
@@ -43,18 +44,34 @@ static void try_query(struct slice query)
     buf_free(&back);
 }
 
+/* What is read as an address or a network comes back from its text. */
+static void try_addresses(struct slice text)
+{
+    struct ip_port port;
+    struct ip_addr a;
+    struct ip_net net, back;
+    char shown[IP_TEXT_MAX];
+
+    if (!ip_port_parse(text, &port))
+        CHECK(ip_port_clash(&port, &port));
+    if (ip_parse(text, &a))
+        CHECK(ip_net_parse(text, &net) && net.prefix == 128 && ip_net_has(&net, &a));
+    if (!ip_net_parse(text, &net))
+        return;
+    CHECK(net.prefix <= 128 && ip_net_has(&net, &net.addr));
+    CHECK(ip_net_parse(slice_str(ip_net_text(&net, shown)), &back));
+    CHECK(memcmp(&net.addr, &back.addr, sizeof(net.addr)) == 0 && net.prefix == back.prefix);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char *text = malloc(n + 1), *host = NULL;
-    uint16_t port;
+    char *text = malloc(n + 1);
 
     if (n)
         memcpy(text, data, n);
     text[n] = '\0';
     try_url(text);
-    if (url_split_host_port(text, &host, &port) == 0)
-        CHECK(host[0]);
-    free(host);
+    try_addresses(slice_str(text));
     try_query((struct slice){(const char *)data, n});
     free(text);
     return 0;

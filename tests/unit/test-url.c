@@ -102,26 +102,6 @@ static void test_bad(void **state)
     }
 }
 
-static void test_host_port(void **state)
-{
-    static const char *const bad[] = {"",        ":",   "a",       "a:",   ":80", "[::1]",
-                                      "::1:80x", "a:b", "a:65536", "a:-1", "1",   "::1"};
-    char *host;
-    uint16_t port;
-
-    (void)state;
-    assert_int_equal(url_split_host_port("127.0.0.1:0", &host, &port), 0);
-    assert_string_equal(host, "127.0.0.1");
-    assert_int_equal(port, 0);
-    free(host);
-    assert_int_equal(url_split_host_port("[::1]:65535", &host, &port), 0);
-    assert_string_equal(host, "::1");
-    assert_int_equal(port, 65535);
-    free(host);
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        check_row(i, url_split_host_port(bad[i], &host, &port) == -1);
-}
-
 static void test_percent(void **state)
 {
     struct buf b = BUF_EMPTY, back = BUF_EMPTY;
@@ -172,8 +152,10 @@ static void test_query(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),    cmocka_unit_test(test_bad),   cmocka_unit_test(test_host_port),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_query),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_query),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
