@@ -36,6 +36,7 @@ char *buf_reserve(struct buf *b, size_t n)
             cap += cap / 2;
         b->p = xrealloc(b->p, cap);
         b->cap = cap;
+        b->p[b->n] = '\0'; /* nothing may come to be added */
     }
     return b->p + b->n;
 }

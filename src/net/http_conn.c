@@ -25,7 +25,8 @@
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINGER_MS SECONDS(5)
 #define GONE_CHECK_MS SECONDS(1) /* how often a half-closed client is looked at while it waits */
-#define READ_AHEAD (16 * 1024)   /* bytes read ahead of the request under way */
+#define READ_AHEAD 4096          /* bytes read ahead of the request under way */
+#define WHOLE_AHEAD (16 * 1024)  /* the same of a body that is gathered */
 #define STREAM_AHEAD (64 * 1024) /* the same of a streamed body */
 #define STREAM_KEEP (256 * 1024) /* of the buffers meanwhile */
 
@@ -74,6 +75,8 @@ void http_conn_close(struct http_conn *c)
 {
     if (c->state == CONN_CLOSED)
         return;
+    if (c->state == CONN_SHAKE)
+        http_server_shaken(c->server);
     c->state = CONN_CLOSED;
     timer_stop(&c->timer);
     timer_stop(&c->go);
@@ -280,6 +283,7 @@ static void give_end(struct http_exchange *x)
     struct http_server *s = x->conn->server;
 
     x->given = true;
+    stream_set_in_max(x->conn->stream, READ_AHEAD);
     set_open_timer(x->conn);
     if (x->mode == BODY_STREAM) {
         x->ops->body_end(x->ops_arg);
@@ -360,6 +364,7 @@ void http_body_whole(struct http_exchange *x, size_t max)
     assert(x->mode == BODY_UNDECIDED);
     x->mode = BODY_WHOLE;
     x->too_long = http_parser_limit(x->conn->parser, max) < 0;
+    stream_set_in_max(x->conn->stream, WHOLE_AHEAD);
     if (!x->too_long)
         say_continue(x->conn);
     go_on(x->conn);
@@ -581,6 +586,8 @@ static void on_drained(struct http_conn *c)
 
 static void on_ready(struct http_conn *c)
 {
+    if (c->state == CONN_SHAKE)
+        http_server_shaken(c->server);
     become_idle(c);
     if (c->too_many)
         http_refuse(c, 503, "busy", "too many connections; try again");
@@ -705,10 +712,12 @@ void http_conn_new(struct http_server *s, int fd, const struct ip_addr *ip, uint
     c->stream = stream_new(s->loop, fd, on_stream, c);
     stream_set_in_max(c->stream, READ_AHEAD);
     if (!s->o.tls) {
+        c->state = CONN_READ;
         on_ready(c);
         return;
     }
     c->state = CONN_SHAKE;
+    s->n_shaking++;
     c->since = loop_now(s->loop);
     list_add_tail(&s->conns, &c->link);
     tls_start_server(c->stream, s->o.tls);

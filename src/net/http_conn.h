@@ -23,10 +23,10 @@ struct http_server {
     int fd; /* -1: no longer listening */
     struct io *io;
     struct timer accept_again;
-    struct list conns; /* those that wait for a request stand in the order in which they began to */
-    unsigned n_conns;
-    size_t held;           /* sum over the connections */
-    struct list exchanges; /* begun and not answered yet */
+    struct list conns;           /* those that wait for a request stand in the order in which they began to */
+    unsigned n_conns, n_shaking; /* of which in SHAKE */
+    size_t held;                 /* sum over the connections */
+    struct list exchanges;       /* begun and not answered yet */
 };
 
 enum http_conn_state { CONN_SHAKE, CONN_READ, CONN_OPEN, CONN_WRITE, CONN_LINGER, CONN_CLOSED };
@@ -110,6 +110,8 @@ void http_refuse(struct http_conn *c, int status, const char *code, const char *
 
 /* ---- http_server.c -------------------------------------------------------------------------------------- */
 
+/* Takes new connections again, after a handshake ended one way or the other. */
+void http_server_shaken(struct http_server *s);
 /* Counts what c holds; if all hold too much, the largest has to go, which may be c. */
 void http_server_count(struct http_conn *c);
 

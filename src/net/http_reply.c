@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "net/http_conn.h"
@@ -230,12 +229,11 @@ void http_end(struct http_exchange *x)
 void http_abort(struct http_exchange *x)
 {
     struct http_conn *c = x->conn;
-    struct linger reset = {1, 0};
 
     if (c) {
         c->exchange = NULL;
         if (x->by_close) /* nothing else tells a cut answer from a whole one */
-            setsockopt(stream_fd(c->stream), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+            stream_abort(c->stream);
         http_conn_close(c);
     }
     http_exchange_free(x);

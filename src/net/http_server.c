@@ -18,7 +18,9 @@
 #define ACCEPTS_A_TURN 64
 #define ACCEPT_PAUSE_MS SECONDS(1) /* when there are no descriptors left */
 #define EVICT_AFTER_MS SECONDS(1)  /* a connection may be without a request for so long whatever the crowd */
-#define HELD_MIN (2 * 1024 * 1024)
+#define SHAKES_AT_ONCE 32          /* TLS handshakes; more wait in the kernel's queue ... */
+#define SHAKE_HURRY_MS 300         /* ... until the oldest took this long */
+#define HELD_MIN (1024 * 1024)
 
 /* ---- too many ----------------------------------------------------------------------------------------- */
 
@@ -78,6 +80,36 @@ void http_server_count(struct http_conn *c)
     }
 }
 
+/* Makes room for one more handshake, each of which takes some 50 KB. Returns false if those under way are all
+ * young: then the kernel's queue is left alone until one has ended, or is old enough. */
+static bool may_shake(struct http_server *s)
+{
+    if (!s->o.tls || s->n_shaking < SHAKES_AT_ONCE)
+        return true;
+    list_each(&s->conns, it) {
+        struct http_conn *c = list_item(it, struct http_conn, link);
+        int64_t old = c->since + SHAKE_HURRY_MS;
+        if (c->state != CONN_SHAKE)
+            continue;
+        if (old <= loop_now(s->loop)) {
+            http_conn_close(c);
+            return true;
+        }
+        io_want(s->io, 0);
+        timer_set(&s->accept_again, old);
+        return false;
+    }
+    return true;
+}
+
+void http_server_shaken(struct http_server *s)
+{
+    if (s->n_shaking-- == SHAKES_AT_ONCE && s->io) {
+        timer_stop(&s->accept_again);
+        io_want(s->io, IO_READ);
+    }
+}
+
 /* ---- accepting ---------------------------------------------------------------------------------------- */
 
 /* The address in its mapped form, so that IPv4 is the same over either kind of socket. */
@@ -122,6 +154,8 @@ static void on_accept(void *arg, int events)
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
         struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
         socklen_t n = sizeof(a);
+        if (!may_shake(s))
+            return;
         int fd = accept4(s->fd, (struct sockaddr *)&a, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
             log_warn(NULL, "cannot accept a connection: %s", strerror(errno));

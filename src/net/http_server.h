@@ -62,7 +62,7 @@ struct http_server_options {
     http_head_fn *on_head;  /* NULL: every body is gathered */
     size_t max_body;
     unsigned max_connections; /* one more takes the place of the longest idle one, or gets a 503 */
-    size_t max_held; /* bytes of requests that are not whole; beyond it the largest gets a 503. 0: 2 MiB and
+    size_t max_held; /* bytes of requests that are not whole; beyond it the largest gets a 503. 0: 1 MiB and
                         twice max_body */
     /* A TLS handshake; a head that came in part; a body (as a whole; of a streamed one, and of an answer,
      * between any two pieces of 1 KiB); a connection without a request: may take that long. */

@@ -167,8 +167,9 @@ static void fill(struct stream *s)
 
     s->read_more = false;
     for (i = 0; i < READS_A_TURN && may_read(s); i++) {
-        char *to = buf_reserve(&s->in, READ_CHUNK);
-        ssize_t r = s->ops->read(s, s->state, to, READ_CHUNK, &s->read_want);
+        size_t room = s->in_max - s->in.n < READ_CHUNK ? s->in_max - s->in.n : READ_CHUNK;
+        char *to = buf_reserve(&s->in, room);
+        ssize_t r = s->ops->read(s, s->state, to, room, &s->read_want);
         if (r == 0)
             s->got_eof = true;
         if (r <= 0)
@@ -303,6 +304,17 @@ void stream_close(struct stream *s)
     close(s->fd);
     s->fd = -1;
     loop_free_later(s->loop, s, release);
+}
+
+void stream_abort(struct stream *s)
+{
+    struct linger reset = {1, 0};
+
+    if (!s || s->closed)
+        return;
+    setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    s->failed = true; /* no polite end */
+    stream_close(s);
 }
 
 struct buf *stream_in(struct stream *s)

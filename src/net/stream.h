@@ -33,10 +33,13 @@ void stream_set_owner(struct stream *s, stream_fn *fn, void *arg);
  */
 void stream_close(struct stream *s);
 
+/* Closes so that the peer sees a failure (a reset), not an end. */
+void stream_abort(struct stream *s);
+
 /* What was read and not yet taken: the owner takes bytes by buf_drop or buf_clear, in the callback. One who
  * takes them later calls stream_resume after it. */
 struct buf *stream_in(struct stream *s);
-/* Reading stops while `max` bytes or more wait in stream_in (at first 256 KiB). */
+/* Reading stops while `max` bytes wait in stream_in (at first 256 KiB). */
 void stream_set_in_max(struct stream *s, size_t max);
 /* Buffers of up to so many bytes are kept while they are empty, which is for connections that carry much (at
  * first 0: nearly all are idle nearly all the time). */

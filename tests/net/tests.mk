@@ -8,9 +8,13 @@ tests_net_probe_client_CPPFLAGS = $(AM_CPPFLAGS) $(CARES_CFLAGS)
 # The name server is the test's.
 tests_net_probe_client_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ares_init_options
 tests_net_probe_client_LDADD = $(TESTS_NET_LIBS)
+check_PROGRAMS += tests/net/probe-server
+tests_net_probe_server_SOURCES = tests/net/probe-server.c
+tests_net_probe_server_LDADD = $(TESTS_NET_LIBS)
 EXTRA_DIST += \
 	tests/net/peers.py \
-	tests/net/test_http_client.py
+	tests/net/test_http_client.py \
+	tests/net/test_server.py
 
 # The loop, the streams, and the HTTP server; rig.c is the server's stage.
 if HAVE_CMOCKA
