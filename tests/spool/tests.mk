@@ -2,24 +2,32 @@
 SPOOL_LIBS = libspool.a libstore.a libwire.a libcore.a libbase.a $(YAJL_LIBS) $(ROCKSDB_LIBS) $(OPENSSL_LIBS) \
 	$(ZLIB_LIBS) -lcmocka
 SPOOL_WORLD = tests/spool/world.c tests/spool/world.h
+SPOOL_VERBS = tests/spool/verbs.c tests/spool/verbs.h $(SPOOL_WORLD)
 SPOOL_MODEL = tests/spool/model.c tests/spool/model.h $(SPOOL_WORLD)
 
 if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/spool/test-backlog \
+	tests/spool/test-calls \
 	tests/spool/test-failures \
+	tests/spool/test-keys \
 	tests/spool/test-model \
 	tests/spool/test-outcomes \
 	tests/spool/test-people \
 	tests/spool/test-restart \
+	tests/spool/test-serve \
 	tests/spool/test-ticks \
 	tests/spool/test-verify
 endif
 
 tests_spool_test_backlog_SOURCES = tests/spool/test-backlog.c $(SPOOL_WORLD)
 tests_spool_test_backlog_LDADD = $(SPOOL_LIBS)
+tests_spool_test_calls_SOURCES = tests/spool/test-calls.c $(SPOOL_VERBS)
+tests_spool_test_calls_LDADD = $(SPOOL_LIBS)
 tests_spool_test_failures_SOURCES = tests/spool/test-failures.c $(SPOOL_WORLD)
 tests_spool_test_failures_LDADD = $(SPOOL_LIBS)
+tests_spool_test_keys_SOURCES = tests/spool/test-keys.c $(SPOOL_VERBS)
+tests_spool_test_keys_LDADD = $(SPOOL_LIBS)
 tests_spool_test_model_SOURCES = tests/spool/test-model.c $(SPOOL_MODEL)
 tests_spool_test_model_LDADD = $(SPOOL_LIBS)
 tests_spool_test_outcomes_SOURCES = tests/spool/test-outcomes.c $(SPOOL_WORLD)
@@ -28,6 +36,8 @@ tests_spool_test_people_SOURCES = tests/spool/test-people.c $(SPOOL_WORLD)
 tests_spool_test_people_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
 tests_spool_test_restart_LDADD = $(SPOOL_LIBS)
+tests_spool_test_serve_SOURCES = tests/spool/test-serve.c $(SPOOL_VERBS)
+tests_spool_test_serve_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)
 tests_spool_test_ticks_LDADD = $(SPOOL_LIBS)
 tests_spool_test_verify_SOURCES = tests/spool/test-verify.c $(SPOOL_WORLD)
