@@ -4,7 +4,8 @@
 #include <assert.h>
 
 static const char *const names[] = {"done",          "retry",    "rejected", "unavailable", "limited",
-                                    "lease expired", "released", "expired",  "discarded"};
+                                    "lease expired", "released", "expired",  "discarded",
+                                    "returned"};
 
 const char *outcome_name(enum outcome_kind k)
 {
@@ -101,6 +102,8 @@ void outcome_decide(const struct outcome *o, const struct event_state *st, struc
         break;
     case OUTCOME_DISCARDED:
         end(out, STATE_DEAD, REASON_DISCARDED);
+        break;
+    case OUTCOME_RETURNED:
         break;
     case OUTCOME_KINDS:
         assert(!"an outcome");

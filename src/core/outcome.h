@@ -16,6 +16,7 @@ enum outcome_kind {
     OUTCOME_RELEASED,
     OUTCOME_EXPIRED,
     OUTCOME_DISCARDED, /* by a person; not a try */
+    OUTCOME_RETURNED,  /* claimed, and given back before anyone had it: as if it had not been claimed */
     OUTCOME_KINDS
 };
 

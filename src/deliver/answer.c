@@ -22,7 +22,6 @@ static int read_members(struct answer *a)
     if (!id || json_type(id) != JSON_STRING)
         return -1;
     a->id = json_string(id);
-    a->has_calls = json_get(a->root, "calls") || json_get(a->root, "keys");
     if (!ok && extend) {
         a->kind = ANSWER_EXTEND;
         return read_time(extend, &a->extend_ms) || a->extend_ms <= 0 ? -1 : 0;
@@ -30,6 +29,11 @@ static int read_members(struct answer *a)
     if (!ok || json_type(ok) != JSON_BOOL)
         return -1;
     a->kind = json_true(ok) ? ANSWER_DONE : ANSWER_FAILED;
+    if (a->kind == ANSWER_DONE) {
+        a->calls = json_get(a->root, "calls");
+        a->keys = json_get(a->root, "keys");
+        return 0;
+    }
     a->error = json_string(json_get(a->root, "error"));
     a->dead = json_true(json_get(a->root, "dead"));
     if (read_time(after, &a->after_ms))

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-#define ANSWER_MAX (1 << 20) /* bytes of a line */
+#define ANSWER_MAX (8 << 20) /* bytes of a line, which may carry calls */
 
 struct json;
 
@@ -21,8 +21,8 @@ struct answer {
     int64_t after_ms;   /* of a failure: retry_after, a number of seconds or a text such as "5m"; -1: none */
     bool dead;
     int64_t extend_ms;
-    bool has_calls;    /* `calls` or `keys` were there */
-    struct json *root; /* the slices borrow from it */
+    const struct json *calls, *keys; /* of a success; NULL: none. What they hold was not looked at */
+    struct json *root;               /* all borrow from it */
 };
 
 /* Returns 0, to be freed by answer_free, or -1 if the line is no such object. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "deliver/slots.h"
 
 static char *copy_or_null(const char *s)
 {
@@ -33,7 +34,49 @@ struct deliver_config *deliver_config_new(const struct bot_config *bot, const ch
     c->command = copy_argv(bot->command);
     c->url = copy_or_null(bot->url);
     c->secret = copy_or_null(secret);
+    c->ca_file = copy_or_null(bot->ca_file);
     return c;
+}
+
+struct deliver_config *deliver_config_new_calls(const struct slots_calls *calls)
+{
+    struct deliver_config *c = xcalloc(1, sizeof(*c));
+
+    c->refs = 1;
+    strcpy(c->bot, calls->bot->name);
+    c->command = copy_argv(NULL);
+    c->calls = true;
+    c->api_root = xstrdup(calls->bot->api_root);
+    c->ca_file = copy_or_null(calls->bot->ca_file);
+    c->ip = calls->bot->ip;
+    c->token = xstrdup(calls->token);
+    c->proxy_url = copy_or_null(calls->proxy_url);
+    c->reread_token = calls->reread_token;
+    c->reread_arg = calls->reread_arg;
+    return c;
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+bool deliver_config_reread_token(struct deliver_config *c)
+{
+    struct buf text = BUF_EMPTY;
+    struct err e = ERR_NONE;
+    bool other = false;
+
+    if (c->reread_token && c->reread_token(c->reread_arg, &text, &e) == 0) {
+        char *token = buf_steal(&text);
+        other = strcmp(token, c->token) != 0;
+        wipe(c->token);
+        c->token = token;
+    }
+    buf_free(&text);
+    return other;
 }
 
 struct deliver_config *deliver_config_ref(struct deliver_config *c)
@@ -50,9 +93,11 @@ void deliver_config_unref(struct deliver_config *c)
         free(*arg);
     free(c->command);
     free(c->url);
-    if (c->secret)
-        explicit_bzero(c->secret, strlen(c->secret));
-    free(c->secret);
+    free(c->ca_file);
+    free(c->api_root);
+    wipe(c->proxy_url);
+    wipe(c->secret);
+    wipe(c->token);
     free(c);
 }
 
@@ -68,5 +113,7 @@ bool deliver_config_same(const struct deliver_config *a, const struct deliver_co
     while (a->command[i] && same_text(a->command[i], b->command[i]))
         i++;
     return a->mode == b->mode && !a->command[i] && !b->command[i] && same_text(a->url, b->url) &&
-           same_text(a->secret, b->secret) && !strcmp(a->bot, b->bot);
+           same_text(a->secret, b->secret) && same_text(a->ca_file, b->ca_file) && !strcmp(a->bot, b->bot) &&
+           a->calls == b->calls && same_text(a->api_root, b->api_root) && same_text(a->token, b->token) &&
+           same_text(a->proxy_url, b->proxy_url) && a->ip == b->ip;
 }

@@ -13,6 +13,8 @@
 #include "deliver/errline.h"
 #include "deliver/slot.h"
 #include "net/loop.h"
+#include "spool/gather.h"
+#include "wire/call.h"
 
 /* Of sysexits.h, and what a shell says when it cannot find (127) or run (126) the program. */
 #define EXIT_REJECTED 65
@@ -20,15 +22,17 @@
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND 127
 
-#define STDOUT_HEAD 512 /* looked at to see whether calls are in it */
+#define OUTPUT_MAX CALL_MAX_BYTES
+#define OUTPUT_HEAD 4096 /* what is kept of one that is larger */
 
 struct exec {
     struct slot *slot;
     struct child *child; /* NULL: free */
     struct timer lease;
     struct errline err;
-    char head[STDOUT_HEAD];
-    size_t n_head;
+    struct buf out;  /* of its standard output, as long as it may be calls */
+    bool no_calls;   /* it is something else, and not kept */
+    bool overflowed; /* it would have been more than OUTPUT_MAX */
     bool cancelled;
     enum outcome_kind cancelled_as;
 };
@@ -50,13 +54,36 @@ static void on_lease_over(void *arg)
     cancel_exec(arg, OUTCOME_LEASE_EXPIRED);
 }
 
+/* Most handlers write nothing, or a log; only what begins as an object or an array is kept. */
 static void on_out(void *arg, struct slice bytes)
 {
     struct exec *x = arg;
-    size_t n = bytes.n < sizeof(x->head) - x->n_head ? bytes.n : sizeof(x->head) - x->n_head;
 
-    memcpy(x->head + x->n_head, bytes.p, n);
-    x->n_head += n;
+    while (!x->out.n && bytes.n && strchr(" \t\r\n", bytes.p[0]) && bytes.p[0])
+        bytes = slice_make(bytes.p + 1, bytes.n - 1);
+    if (!x->out.n && bytes.n && bytes.p[0] != '{' && bytes.p[0] != '[')
+        x->no_calls = true;
+    if (x->no_calls || x->overflowed || !bytes.n)
+        return;
+    if (x->out.n + bytes.n <= OUTPUT_MAX) {
+        buf_add_slice(&x->out, bytes);
+        return;
+    }
+    struct buf head = BUF_EMPTY;
+    buf_add(&head, x->out.p, x->out.n < OUTPUT_HEAD ? x->out.n : OUTPUT_HEAD);
+    buf_free(&x->out);
+    x->out = head;
+    x->overflowed = true;
+}
+
+/* An output that is too large may be a log of JSON lines: it counts as calls only if it begins like one. */
+static void gather_stdout(struct exec *x, struct gather *g)
+{
+    if (!x->overflowed)
+        gather_output(g, buf_slice(&x->out));
+    else if (memmem(x->out.p, x->out.n, "\"method\"", 8))
+        gather_refused(g, slice_str("application/json"), buf_slice(&x->out),
+                       "the calls on standard output are larger than 8 MiB; this is how they begin");
 }
 
 static void on_err(void *arg, struct slice bytes)
@@ -122,12 +149,18 @@ static void on_ended(void *arg)
     struct buf error = BUF_EMPTY;
 
     add_error(x, kind, &error);
-    if (kind == OUTCOME_DONE)
-        slot_look_for_calls(x->slot, slice_make(x->head, x->n_head));
     timer_stop(&x->lease);
     child_free(x->child);
     x->child = NULL;
-    slot_end(x->slot, kind, x->err.after_ms, buf_slice(&error));
+    if (kind == OUTCOME_DONE) {
+        struct gather g = GATHER_EMPTY;
+        gather_stdout(x, &g);
+        slot_end_done(x->slot, &g.extras);
+        gather_free(&g);
+    } else {
+        slot_end(x->slot, kind, x->err.after_ms, buf_slice(&error));
+    }
+    buf_free(&x->out);
     buf_free(&error);
 }
 
@@ -160,7 +193,7 @@ static void start_exec(void *work)
     const struct claim *claim = slot_claim(x->slot);
 
     errline_init(&x->err);
-    x->n_head = 0;
+    x->no_calls = x->overflowed = false;
     x->cancelled = false;
     x->child = spawn(x);
     if (!x->child) {
@@ -203,6 +236,7 @@ static void free_exec(void *work)
 
     timer_stop(&x->lease);
     child_free(x->child);
+    buf_free(&x->out);
     free(x);
 }
 

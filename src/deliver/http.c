@@ -9,10 +9,12 @@
 #include "deliver/slot.h"
 #include "net/http_client.h"
 #include "net/loop.h"
+#include "spool/gather.h"
+#include "wire/call.h"
 #include "wire/url.h"
 
 #define CONNECT_TIMEOUT_MS SECONDS(10)
-#define BODY_MAX (1 << 20)
+#define BODY_MAX CALL_MAX_BYTES
 #define BODY_IN_ERROR 300 /* bytes of a failure's text that are kept */
 
 struct http {
@@ -82,20 +84,33 @@ static int64_t retry_after(const struct http_answer *a)
     return a->retry_after_s < RETRY_AFTER_MAX_MS / 1000 ? SECONDS(a->retry_after_s) : RETRY_AFTER_MAX_MS;
 }
 
+/* Success; its body may be a call. */
+static void end_done(struct http *h, const struct http_answer *a)
+{
+    struct gather g = GATHER_EMPTY;
+    struct slice type = slice_str(a->content_type);
+
+    if (!a->too_large)
+        gather_body(&g, type, buf_slice(&a->body));
+    else if (call_is_type(type))
+        gather_refused(&g, type, slice_str(NULL), "the call in the answer is larger than 8 MiB");
+    slot_end_done(h->slot, &g.extras);
+    gather_free(&g);
+}
+
 static void on_answer(void *arg, struct http_answer *a)
 {
     struct http *h = arg;
-    enum outcome_kind kind = a->fail == HTTP_OK ? outcome_of_status(a->status) : outcome_of_failure(a);
-    int64_t after_ms = -1;
-    struct buf error = BUF_EMPTY;
+    bool whole = a->fail == HTTP_OK || a->too_large;
+    enum outcome_kind kind = whole ? outcome_of_status(a->status) : outcome_of_failure(a);
 
     if (kind == OUTCOME_DONE) {
-        slot_look_for_calls(h->slot, buf_slice(&a->body));
-    } else {
-        after_ms = retry_after(a);
-        add_error(a, &error);
+        end_done(h, a);
+        return;
     }
-    slot_end(h->slot, kind, after_ms, buf_slice(&error));
+    struct buf error = BUF_EMPTY;
+    add_error(a, &error);
+    slot_end(h->slot, kind, retry_after(a), buf_slice(&error));
     buf_free(&error);
 }
 
@@ -184,8 +199,11 @@ static void *new_http(struct slot *s, struct err *e)
 
     h->slot = s;
     if (base) {
-        struct http_client_options o = {
-            .base_url = base, .ip = IP_ANY, .connect_timeout_ms = CONNECT_TIMEOUT_MS, .max_body = BODY_MAX};
+        struct http_client_options o = {.base_url = base,
+                                        .also_ca_file = slot_config(s)->ca_file,
+                                        .ip = IP_ANY,
+                                        .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+                                        .max_body = BODY_MAX};
         h->client = http_client_new(slot_loop(s), &o, e);
     }
     free(base);

@@ -32,7 +32,7 @@ struct deliverer {
     void (*free)(void *work);  /* whatever runs is killed */
 };
 
-extern const struct deliverer deliverer_exec, deliverer_worker, deliverer_http;
+extern const struct deliverer deliverer_exec, deliverer_worker, deliverer_http, deliverer_call;
 
 struct loop *slot_loop(const struct slot *s);
 const struct deliver_config *slot_config(const struct slot *s);
@@ -43,9 +43,9 @@ void slot_envelope(const struct slot *s, struct envelope *out);
 void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct slice error);
 /* The handler asks for more time; returns the new deadline. */
 int64_t slot_extend(struct slot *s, int64_t by_ms);
-/* The handler gave calls or keys, which this version does not store: says so once. */
-void slot_note_calls(struct slot *s);
-/* Whether an answer's text (or its beginning) seems to hold Bot API calls: notes it. */
-void slot_look_for_calls(struct slot *s, struct slice answer);
+/* The same for a success, with what it records. */
+void slot_end_done(struct slot *s, const struct spool_extras *extras);
+/* Reads the token of a box out anew. Returns whether it is another one now. */
+bool slot_reread_token(struct slot *s);
 
 #endif

@@ -35,16 +35,19 @@ struct slots {
     bool closing;
     struct timer closed; /* the end of shutdown_wait */
     bool ended_some;     /* since the last tick: there may be more to claim */
-    bool noted_calls;
 };
 
 static const struct deliverer *const deliverers[] = {
-    [DELIVER_EXEC] = &deliverer_exec,
-    [DELIVER_WORKER] = &deliverer_worker,
-    [DELIVER_HTTP] = &deliverer_http,
-    [DELIVER_PULL] = NULL,
+    [DELIVER_EXEC] = &deliverer_exec, [DELIVER_WORKER] = &deliverer_worker,
+    [DELIVER_HTTP] = &deliverer_http, [DELIVER_PULL] = NULL,
     [DELIVER_DROPIN] = NULL,
 };
+
+/* NULL: the events are not handed to anyone here. */
+static const struct deliverer *deliverer_of(const struct deliver_config *config)
+{
+    return config->calls ? &deliverer_call : deliverers[config->mode];
+}
 
 /* ---- slots -------------------------------------------------------------------------------------------- */
 
@@ -54,7 +57,7 @@ static struct slot *slot_new(struct slots *pool, struct deliver_config *config, 
 
     s->pool = pool;
     s->config = deliver_config_ref(config);
-    s->ops = deliverers[config->mode];
+    s->ops = deliverer_of(config);
     list_init(&s->link);
     s->work = s->ops->new (s, e);
     if (s->work)
@@ -85,8 +88,7 @@ static void retire(struct slot *s)
 
 static void free_retired(struct slots *pool)
 {
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (s->retiring && !s->claim && s->ops->quiet(s->work))
             slot_free(s);
@@ -96,11 +98,10 @@ static void free_retired(struct slots *pool)
 /* Brings the slots in use to the number configured. */
 static void adjust(struct slots *pool)
 {
-    unsigned n = 0, wanted = deliverers[pool->config->mode] ? pool->concurrency : 0;
+    unsigned n = 0, wanted = deliverer_of(pool->config) ? pool->concurrency : 0;
     struct err e = ERR_NONE;
 
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (!s->retiring && ++n > wanted)
             retire(s);
@@ -138,15 +139,14 @@ void slot_envelope(const struct slot *s, struct envelope *out)
                   s->claim->attempt, loop_now(s->pool->loop));
 }
 
-void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct slice error)
+static void end_try(struct slot *s, const struct outcome *o, const struct spool_extras *extras)
 {
     struct claim *c = s->claim;
-    struct outcome o = {kind, after_ms, error};
 
     (void)FAILPOINT("deliver.before_complete");
     log_debug(s->config->bot, "A try ended: event=%llu attempt=%u outcome=%s", (unsigned long long)c->ev.seq,
-              (unsigned)c->attempt, outcome_name(kind));
-    if (spool_complete(s->pool->box, c->ev.seq, c->token, &o) == COMPLETE_LOST)
+              (unsigned)c->attempt, outcome_name(o->kind));
+    if (spool_complete_with(s->pool->box, c->ev.seq, c->token, o, extras) == COMPLETE_LOST)
         log_info(s->config->bot, "A try ended whose event was taken away meanwhile: event=%llu",
                  (unsigned long long)c->ev.seq);
     s->claim = NULL;
@@ -154,6 +154,21 @@ void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct s
     s->pool->ended_some = true;
     if (s->retiring || s->pool->closing)
         s->ops->stop(s->work);
+}
+
+void slot_end(struct slot *s, enum outcome_kind kind, int64_t after_ms, struct slice error)
+{
+    end_try(s, &(struct outcome){kind, after_ms, error}, NULL);
+}
+
+void slot_end_done(struct slot *s, const struct spool_extras *extras)
+{
+    end_try(s, &(struct outcome){OUTCOME_DONE, -1, {NULL, 0}}, extras);
+}
+
+bool slot_reread_token(struct slot *s)
+{
+    return deliver_config_reread_token(s->config);
 }
 
 int64_t slot_extend(struct slot *s, int64_t by_ms)
@@ -169,30 +184,11 @@ int64_t slot_extend(struct slot *s, int64_t by_ms)
     return c->deadline = deadline;
 }
 
-void slot_note_calls(struct slot *s)
-{
-    if (s->pool->noted_calls)
-        return;
-    s->pool->noted_calls = true;
-    log_warn(s->config->bot,
-             "The handler answers with calls or keys, which this version does not store: they are "
-             "ignored; let the handler make its calls itself");
-}
-
-void slot_look_for_calls(struct slot *s, struct slice answer)
-{
-    while (answer.n && (unsigned char)answer.p[0] <= ' ')
-        answer.p++, answer.n--;
-    if (answer.n && (answer.p[0] == '{' || answer.p[0] == '[') && memmem(answer.p, answer.n, "\"method\"", 8))
-        slot_note_calls(s);
-}
-
 /* ---- claims ------------------------------------------------------------------------------------------- */
 
 static struct slot *free_slot(struct slots *pool)
 {
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (!s->claim && !s->retiring)
             return s;
@@ -210,7 +206,7 @@ static void on_claim(void *arg, struct claim *c)
     if (!c)
         return;
     if (pool->closing || !s) { /* shut down between claim and commit */
-        spool_complete(pool->box, c->ev.seq, c->token, &(struct outcome){OUTCOME_RELEASED, -1, {NULL, 0}});
+        spool_complete(pool->box, c->ev.seq, c->token, &(struct outcome){OUTCOME_RETURNED, -1, {NULL, 0}});
         claim_free(c);
         return;
     }
@@ -222,7 +218,8 @@ unsigned slots_busy(const struct slots *pool)
 {
     unsigned n = 0;
 
-    list_each(&pool->all, it) n += list_item(it, struct slot, link)->claim != NULL;
+    list_each(&pool->all, it)
+        n += list_item(it, struct slot, link)->claim != NULL;
     return n;
 }
 
@@ -234,8 +231,7 @@ void slots_tick(struct slots *pool)
         return;
     adjust(pool);
     unsigned free_slots = 0, busy = slots_busy(pool);
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         free_slots += !s->claim && !s->retiring;
     }
@@ -244,7 +240,7 @@ void slots_tick(struct slots *pool)
         free_slots = room;
     if (!free_slots || !spool_claimable(pool->box))
         return;
-    struct claim_request r = {deliverers[pool->config->mode]->name, true, free_slots, 0};
+    struct claim_request r = {deliverer_of(pool->config)->name, true, free_slots, 0};
     pool->expected += spool_claim(pool->box, &r, on_claim, pool);
 }
 
@@ -258,7 +254,7 @@ int64_t slots_next_deadline(const struct slots *pool)
 /* Whether slots of this configuration can be made. */
 static int try_config(struct slots *pool, struct deliver_config *config, struct err *e)
 {
-    if (!deliverers[config->mode])
+    if (!deliverer_of(config))
         return 0;
     struct slot *s = slot_new(pool, config, e);
     if (!s)
@@ -267,9 +263,9 @@ static int try_config(struct slots *pool, struct deliver_config *config, struct 
     return 0;
 }
 
-static void take_numbers(struct slots *pool, const struct bot_config *bot)
+static void take_numbers(struct slots *pool, const struct bot_config *bot, unsigned concurrency)
 {
-    pool->concurrency = bot->concurrency;
+    pool->concurrency = concurrency;
     pool->shutdown_wait_ms = bot->shutdown_wait_ms;
     proc_env_hide(bot->token_env);
 }
@@ -278,16 +274,16 @@ static void on_closed(void *arg)
 {
     struct slots *pool = arg;
 
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (s->claim)
             s->ops->cancel(s->work, OUTCOME_RELEASED);
     }
 }
 
-struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
-                        const char *url_secret, struct err *e)
+/* Takes config. */
+static struct slots *pool_new(struct loop *l, struct spool_box *box, struct deliver_config *config,
+                              struct err *e)
 {
     struct slots *pool = xcalloc(1, sizeof(*pool));
 
@@ -295,32 +291,63 @@ struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_
     pool->box = box;
     list_init(&pool->all);
     timer_init(&pool->closed, l, on_closed, pool);
-    pool->config = deliver_config_new(bot, url_secret);
-    take_numbers(pool, bot);
-    if (!try_config(pool, pool->config, e))
+    pool->config = config;
+    if (!try_config(pool, config, e))
         return pool;
     slots_free(pool);
     return NULL;
 }
 
-int slots_reconfigure(struct slots *pool, const struct bot_config *bot, const char *url_secret, struct err *e)
+struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
+                        const char *url_secret, struct err *e)
 {
-    struct deliver_config *config = deliver_config_new(bot, url_secret);
+    struct slots *pool = pool_new(l, box, deliver_config_new(bot, url_secret), e);
 
+    if (pool)
+        take_numbers(pool, bot, bot->concurrency);
+    return pool;
+}
+
+struct slots *slots_new_calls(struct loop *l, struct spool_box *out, const struct slots_calls *c,
+                              struct err *e)
+{
+    struct slots *pool = pool_new(l, out, deliver_config_new_calls(c), e);
+
+    if (pool)
+        take_numbers(pool, c->bot, SPOOL_CALL_CONCURRENCY);
+    return pool;
+}
+
+/* Takes config. */
+static int reconfigure(struct slots *pool, struct deliver_config *config, const struct bot_config *bot,
+                       unsigned concurrency, struct err *e)
+{
     if (try_config(pool, config, e)) {
         deliver_config_unref(config);
         return -1;
     }
-    take_numbers(pool, bot);
+    take_numbers(pool, bot, concurrency);
     if (deliver_config_same(pool->config, config)) {
         deliver_config_unref(config);
         return 0;
     }
     deliver_config_unref(pool->config);
     pool->config = config;
-    list_each(&pool->all, it) retire(list_item(it, struct slot, link));
+    list_each(&pool->all, it)
+        retire(list_item(it, struct slot, link));
     pool->ended_some = true;
+    spool_probe_now(pool->box); /* it was changed to be tried */
     return 0;
+}
+
+int slots_reconfigure(struct slots *pool, const struct bot_config *bot, const char *url_secret, struct err *e)
+{
+    return reconfigure(pool, deliver_config_new(bot, url_secret), bot, bot->concurrency, e);
+}
+
+int slots_reconfigure_calls(struct slots *pool, const struct slots_calls *c, struct err *e)
+{
+    return reconfigure(pool, deliver_config_new_calls(c), c->bot, SPOOL_CALL_CONCURRENCY, e);
 }
 
 void slots_shutdown(struct slots *pool)
@@ -329,8 +356,7 @@ void slots_shutdown(struct slots *pool)
         return;
     pool->closing = true;
     timer_set(&pool->closed, loop_now(pool->loop) + pool->shutdown_wait_ms);
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (!s->claim)
             s->ops->stop(s->work);
@@ -341,8 +367,7 @@ bool slots_idle(const struct slots *pool)
 {
     if (pool->expected)
         return false;
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (s->claim || !s->ops->quiet(s->work))
             return false;
@@ -352,8 +377,7 @@ bool slots_idle(const struct slots *pool)
 
 bool slots_kill_event(struct slots *pool, uint64_t seq)
 {
-    list_each(&pool->all, it)
-    {
+    list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (s->claim && s->claim->ev.seq == seq) {
             s->ops->cancel(s->work, OUTCOME_DISCARDED);
@@ -370,7 +394,8 @@ void slots_free(struct slots *pool)
     if (pool->expected)
         spool_forget(spool_of(pool->box), pool);
     timer_stop(&pool->closed);
-    list_each(&pool->all, it) slot_free(list_item(it, struct slot, link));
+    list_each(&pool->all, it)
+        slot_free(list_item(it, struct slot, link));
     deliver_config_unref(pool->config);
     free(pool);
 }

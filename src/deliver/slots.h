@@ -1,11 +1,12 @@
 /* The slots of one box: as many as its concurrency. Each tick claims events for the free ones and hands them
- * to the bot's deliverer (exec, worker or http), which ends each try with an outcome. */
+ * to the bot's deliverer (exec, worker or http; of a box out: call), which ends each try with an outcome. */
 #ifndef DELIVER_SLOTS_H
 #define DELIVER_SLOTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/config.h"
 
@@ -18,6 +19,21 @@ struct spool_box;
  * from now on. Returns NULL and e (EX_CONFIG) if the deliverer cannot be made. */
 struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
                         const char *url_secret, struct err *e);
+/* Of a bot's box out: its calls are sent to the Bot API. All is copied but for reread_arg, which must outlive the
+ * slots. */
+struct slots_calls {
+    const struct bot_config *bot; /* api_root, ca_file, ip, shutdown_wait */
+    const char *token;
+    const char *proxy_url; /* NULL: direct */
+    /* Reads the token's file anew, after Telegram refused the token. Returns 0, or -1 and e. */
+    int (*reread_token)(void *arg, struct buf *out, struct err *e);
+    void *reread_arg;
+};
+struct slots *slots_new_calls(struct loop *l, struct spool_box *out, const struct slots_calls *c,
+                              struct err *e);
+/* As slots_reconfigure. */
+int slots_reconfigure_calls(struct slots *s, const struct slots_calls *c, struct err *e);
+
 /* In each tick, between spool_work and spool_commit. */
 void slots_tick(struct slots *s);
 /* When slots_tick has something to do even if nothing else happens; TIME_NEVER: nothing. */

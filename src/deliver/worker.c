@@ -17,6 +17,7 @@
 #include "deliver/errline.h"
 #include "deliver/slot.h"
 #include "net/loop.h"
+#include "spool/gather.h"
 #include "wire/envelope_json.h"
 
 #define QUICK_DEATH_MS 1000
@@ -42,10 +43,15 @@ struct worker {
 
 /* ---- the end of a try --------------------------------------------------------------------------------- */
 
-static void end_try(struct worker *w, enum outcome_kind kind, int64_t after_ms, struct slice error)
+static void forget_try(struct worker *w)
 {
     timer_stop(&w->lease);
     w->given = w->cancelled = false;
+}
+
+static void end_try(struct worker *w, enum outcome_kind kind, int64_t after_ms, struct slice error)
+{
+    forget_try(w);
     slot_end(w->slot, kind, after_ms, error);
 }
 
@@ -82,6 +88,24 @@ static void on_lease_over(void *arg)
 
 /* ---- what the child says ------------------------------------------------------------------------------ */
 
+/* Success, with what the answer carries. */
+static void end_done(struct worker *w, const struct answer *a)
+{
+    struct gather g = GATHER_EMPTY;
+
+    gather_calls(&g, a->calls);
+    size_t bad = gather_keys(&g, a->keys);
+    if (bad)
+        log_warn(slot_config(w->slot)->bot,
+                 "The worker gave %zu keys that are not kept: a key is a text of 1 to %d bytes, and an "
+                 "answer has at "
+                 "most %d",
+                 bad, SPOOL_KEY_MAX, GATHER_KEYS_MAX);
+    forget_try(w);
+    slot_end_done(w->slot, &g.extras);
+    gather_free(&g);
+}
+
 /* Once a child: what it writes is no answer to anything. Its text is not shown, for messages may be in it. */
 static void complain(struct worker *w, const char *what)
 {
@@ -94,8 +118,6 @@ static void complain(struct worker *w, const char *what)
 
 static void take_answer(struct worker *w, const struct answer *a)
 {
-    if (a->has_calls)
-        slot_note_calls(w->slot);
     if (!w->given || w->cancelled || !slice_eq_str(a->id, w->id)) {
         complain(w, "an answer to an event that it does not hold");
         return;
@@ -106,7 +128,7 @@ static void take_answer(struct worker *w, const struct answer *a)
     }
     w->quick_deaths = 0;
     if (a->kind == ANSWER_DONE)
-        end_try(w, OUTCOME_DONE, -1, slice_str(NULL));
+        end_done(w, a);
     else
         end_try(w, a->dead ? OUTCOME_REJECTED : OUTCOME_RETRY, a->after_ms, a->error);
 }
@@ -141,7 +163,7 @@ static void on_out(void *arg, struct slice bytes)
         size_t n = newline ? (size_t)(newline - bytes.p) : bytes.n;
         if (w->line.n + n > ANSWER_MAX) {
             buf_free(&w->line);
-            end_child(w, OUTCOME_RETRY, "the worker wrote a line of more than 1 MiB");
+            end_child(w, OUTCOME_RETRY, "the worker wrote a line of more than 8 MiB");
             return;
         }
         buf_add(&w->line, bytes.p, n);

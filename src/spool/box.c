@@ -227,6 +227,16 @@ void spool_policy_from(const struct bot_config *bot, struct spool_policy *out)
     memcpy(out->expire_rules, bot->expire_rules, sizeof(out->expire_rules));
 }
 
+/* Calls fail like events, but for what Telegram itself prescribes: a limit of one chat holds only this chat. */
+void spool_policy_calls(const struct bot_config *bot, struct spool_policy *out)
+{
+    *out = (struct spool_policy){
+        .outcome = {.retry = bot->retry, .max_attempts = bot->max_attempts, .limit_by_lane = true},
+        .lease_ms = SPOOL_CALL_LEASE_MS,
+        .concurrency = SPOOL_CALL_CONCURRENCY,
+    };
+}
+
 struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
                                const struct spool_policy *policy)
 {
@@ -310,6 +320,12 @@ void spool_pause(struct spool_box *b, bool intake, bool paused)
     b->dirty = true;
 }
 
+void spool_probe_now(struct spool_box *b)
+{
+    if (b->breaker.open && !b->breaker.probing && b->breaker.cause != BREAKER_LIMITED)
+        b->breaker.probe_at = b->sp->now;
+}
+
 /* Finds the oldest unfinished event: the first of its class, from the last one found on. */
 static void find_oldest(struct spool_box *b)
 {
@@ -351,6 +367,7 @@ void spool_box_status(struct spool_box *b, struct spool_box_status *out)
                    .processing = c[COUNT_PROCESSING],
                    .done = c[COUNT_DONE],
                    .dead = c[COUNT_DEAD],
+                   .dead_replayed = c[COUNT_DEAD_REPLAYED],
                    .received = c[COUNT_RECEIVED],
                    .duplicates = c[COUNT_DUPLICATES],
                    .delivered = c[COUNT_DELIVERED],

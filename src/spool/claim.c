@@ -46,19 +46,19 @@ static bool has_expired(const struct spool_box *b, const struct event *ev)
     return false;
 }
 
-/* The claim is written: its owner gets it. If the owner went away meanwhile it is let go at once; if the
- * write failed it may be there all the same, and is let go after the reopen. */
+/* The claim is written: its owner gets it. If the owner went away meanwhile it is given back at once; if the
+ * write failed it may be there all the same, and is given back after the reopen. */
 static void claim_written(void *arg, bool ok)
 {
     struct claiming *cl = arg;
     struct claim *c = cl->claim;
-    static const struct outcome released = {.kind = OUTCOME_RELEASED, .after_ms = -1};
+    static const struct outcome returned = {.kind = OUTCOME_RETURNED, .after_ms = -1};
 
     list_del(&cl->link);
     if (!ok) {
-        remember(c->box, c->ev.seq, c->token, &released, NULL, false);
+        remember(c->box, c->ev.seq, c->token, &returned, NULL, false);
     } else if (!cl->fn) {
-        spool_complete(c->box, c->ev.seq, c->token, &released);
+        spool_complete(c->box, c->ev.seq, c->token, &returned);
     } else {
         cl->fn(cl->arg, c);
         c = NULL;
@@ -89,6 +89,7 @@ static void lease(struct spool_box *b, struct claim *c, struct state_record *r, 
     random_bytes(c->token, sizeof(c->token));
     c->deadline = b->sp->now + (q->lease_ms ? q->lease_ms : b->policy.lease_ms);
     c->attempt = st->attempts + 1;
+    c->interrupted = st->interrupted;
     r->has_lane = true;
     r->epoch = c->ev.epoch;
     r->lane = c->ev.lane;

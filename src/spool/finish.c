@@ -162,10 +162,10 @@ static void tell(struct spool_box *b, uint64_t seq, const struct state_record *r
         buf_free(&record);
     }
     happen(b,
-           o->kind == OUTCOME_RELEASED && r->st.state == STATE_PENDING ? HAPPENED_RELEASED
-           : r->st.state == STATE_DONE                                 ? HAPPENED_DONE
-           : r->st.state == STATE_DEAD                                 ? HAPPENED_DEAD
-                                                                       : HAPPENED_RETRY,
+           r->st.state == STATE_DONE                                    ? HAPPENED_DONE
+           : r->st.state == STATE_DEAD                                  ? HAPPENED_DEAD
+           : o->kind == OUTCOME_RELEASED || o->kind == OUTCOME_RETURNED ? HAPPENED_RELEASED
+                                                                        : HAPPENED_RETRY,
            seq, &more);
 }
 
@@ -181,7 +181,7 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
     if (st->state == STATE_PROCESSING)
         box_count(b, COUNT_PROCESSING, -1);
     set_error(st, o->error);
-    if (o->kind != OUTCOME_DISCARDED && o->kind != OUTCOME_EXPIRED)
+    if (o->kind != OUTCOME_DISCARDED && o->kind != OUTCOME_EXPIRED && o->kind != OUTCOME_RETURNED)
         add_history(st, o, b->sp->now);
     st->state = d.state;
     st->reason = d.reason;

@@ -8,6 +8,8 @@ static void append_copy(struct spool_box *b, struct event *ev, struct state_reco
 
     ev->replay_of = original;
     append_event(b, ev);
+    if (c == CLASS_DEAD && !old->st.replayed_as)
+        box_count(b, COUNT_DEAD_REPLAYED, 1);
     old->st.replayed_as = ev->seq;
     row_put_state(b, c, original, old);
 }

@@ -8,10 +8,12 @@ libspool_a_SOURCES = \
 	src/spool/calls.c \
 	src/spool/claim.c \
 	src/spool/finish.c \
+	src/spool/gather.c src/spool/gather.h \
 	src/spool/import.c \
 	src/spool/internal.h \
 	src/spool/lanes.c \
 	src/spool/marks.c \
+	src/spool/note.c \
 	src/spool/people.c \
 	src/spool/query.c \
 	src/spool/remember.c \

@@ -81,6 +81,10 @@ struct spool_policy {
 };
 
 void spool_policy_from(const struct bot_config *bot, struct spool_policy *out);
+/* Of its box out. */
+#define SPOOL_CALL_CONCURRENCY 4
+#define SPOOL_CALL_LEASE_MS 120000 /* a file of 8 MiB on a slow line takes its time */
+void spool_policy_calls(const struct bot_config *bot, struct spool_policy *out);
 
 /* The box of a bot, made if it is not there. name: the config's section; shown. Calling it again renames it
  * and sets the policy (a changed order takes effect by a barrier). policy NULL: leave the policy. */
@@ -97,6 +101,7 @@ struct spool *spool_of(struct spool_box *b);
 
 struct spool_counts {
     uint64_t pending, processing, done, dead;          /* now in each state */
+    uint64_t dead_replayed;                            /* of the dead: those that were replayed since */
     uint64_t received, duplicates, delivered, retries; /* since the spool was made */
     uint64_t failures, lease_expired;
     uint64_t dead_by_reason[REASON_DISCARDED + 1];
@@ -112,6 +117,8 @@ struct spool_box_status {
 };
 
 void spool_box_status(struct spool_box *b, struct spool_box_status *out); /* O(1) */
+/* Its deliverer is another one now: an open breaker may try it at once, unless it waits for a time that was given. */
+void spool_probe_now(struct spool_box *b);
 /* Durable with the batch. what: "intake" or "deliver". */
 void spool_pause(struct spool_box *b, bool intake, bool paused);
 
@@ -133,12 +140,19 @@ struct poll_position {
 void spool_set_position(struct spool_box *b, const struct poll_position *p);
 void spool_get_position(struct spool_box *b, struct poll_position *out);
 
+/* A small text about the bot, kept by name (up to 24 bytes of a-z) until it is set anew; rides in the batch. get
+ * appends it to out and returns whether there is one. */
+#define SPOOL_NOTE_MAX 4096
+void spool_set_note(struct spool_box *b, const char *name, struct slice text);
+bool spool_get_note(struct spool_box *b, const char *name, struct buf *out);
+
 /* ---- claim and complete ------------------------------------------------------------------------- */
 
 struct claim {
     struct spool_box *box;
     struct event ev;  /* payload borrows from record */
     uint32_t attempt; /* from 1 */
+    uint32_t interrupted; /* tries that a kill or a shutdown ended: nobody knows what they did */
     unsigned char token[TOKEN_BYTES];
     int64_t deadline;
     struct buf record; /* owned */
@@ -169,7 +183,7 @@ enum completed {
     COMPLETE_FAILED /* store unhealthy: pull: tell the consumer; push: it is remembered and applied later */
 };
 
-/* A Bot API call that goes out: what core/call makes of a handler's answer. All borrowed. */
+/* A Bot API call that goes out: what wire/call makes of a handler's answer. All borrowed. */
 struct spool_call {
     const char *method;
     const char *content_type;
@@ -240,6 +254,8 @@ unsigned spool_serve(struct spool_box *b, unsigned max, size_t max_bytes, spool_
                      struct served *out);
 /* An offset confirms what was handed out below it, and nothing else. Returns how many. */
 unsigned spool_serve_confirm(struct spool_box *b, int64_t offset);
+/* The last served id given; 0: none yet. */
+int64_t spool_last_served(const struct spool_box *b);
 /* Discards all but the last keep unfinished events, at most 200 a call. Returns true when there is no more to do. */
 bool spool_serve_drop(struct spool_box *b, uint64_t keep, const char *who);
 

@@ -127,6 +127,7 @@ static void say_error(struct botapi_reply *r, const struct update_answer *a)
     int code = a->error_code ? a->error_code : r->status;
 
     r->class = class_of(code, a->migrate_to_chat_id != 0);
+    snprintf(r->description, sizeof(r->description), "%s", a->description);
     r->conflict = conflict_of(a->description);
     r->migrate_to_chat_id = a->migrate_to_chat_id;
     if (a->retry_after >= 0)
@@ -228,6 +229,7 @@ static void answered(void *arg, struct http_answer *h)
     } else {
         bool read = a->wants_updates ? !update_answer_parse(buf_slice(&r.body), &parsed)
                                      : (tree = read_result(&r, &parsed)) != NULL;
+        r.telegrams = read;
         if (!read)
             say_unreadable(&r, h);
         else if (!parsed.ok)
@@ -247,11 +249,10 @@ static void answered(void *arg, struct http_answer *h)
 /* ---- calls
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Sends what is in a->body as JSON. */
-static void call(struct botapi *a, const char *method, bool wants_updates, int64_t deadline_ms, botapi_fn *fn,
-                 void *arg)
+static void send_call(struct botapi *a, const char *method, const char *content_type, struct slice body,
+                      int64_t deadline_ms, botapi_fn *fn, void *arg)
 {
-    static const struct http_header type = {{"Content-Type", 12}, {"application/json", 16}};
+    const struct http_header type = {slice_str("Content-Type"), slice_str(content_type)};
 
     buf_clear(&a->path);
     buf_printf(&a->path, "/bot%s/%s", buf_str(&a->token), method);
@@ -260,14 +261,28 @@ static void call(struct botapi *a, const char *method, bool wants_updates, int64
         .path = buf_str(&a->path),
         .headers = &type,
         .n_headers = 1,
-        .body = buf_slice(&a->body),
+        .body = body,
         .secret_path = true,
         .deadline_ms = deadline_ms,
     };
     a->fn = fn;
     a->arg = arg;
-    a->wants_updates = wants_updates;
     http_client_request(a->client, &r, answered, a);
+}
+
+/* Sends what is in a->body as JSON. */
+static void call(struct botapi *a, const char *method, bool wants_updates, int64_t deadline_ms, botapi_fn *fn,
+                 void *arg)
+{
+    a->wants_updates = wants_updates;
+    send_call(a, method, "application/json", buf_slice(&a->body), deadline_ms, fn, arg);
+}
+
+void botapi_call(struct botapi *a, const char *method, const char *content_type, struct slice body,
+                 int64_t deadline_ms, botapi_fn *fn, void *arg)
+{
+    a->wants_updates = false;
+    send_call(a, method, content_type, body, deadline_ms, fn, arg);
 }
 
 /* The list is sent with every call: what it leaves out Telegram does not even make. No kinds: every one that

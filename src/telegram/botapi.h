@@ -60,6 +60,8 @@ struct botapi_reply {
     int64_t waited_ms;     /* from the request's end to the answer's start, or the failure */
     int64_t retry_after_s; /* -1: not given */
     int64_t migrate_to_chat_id;
+    bool telegrams;               /* an answer of the Bot API's own shape came */
+    char description[256];        /* what the Bot API said of its error; "" if nothing */
     char sentence[400];           /* for people; "" if ok */
     const struct json *result;    /* of an ok call other than getUpdates; borrowed for the callback */
     struct update_answer updates; /* of an ok getUpdates; borrows from body */
@@ -86,6 +88,10 @@ struct botapi_poll {
 void botapi_get_updates(struct botapi *a, const struct botapi_poll *p, botapi_fn *fn, void *arg);
 void botapi_get_me(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
 void botapi_get_webhook_info(struct botapi *a, int64_t deadline_ms, botapi_fn *fn, void *arg);
+
+/* Any other call, its arguments as they stand. The reply has no updates. */
+void botapi_call(struct botapi *a, const char *method, const char *content_type, struct slice body,
+                 int64_t deadline_ms, botapi_fn *fn, void *arg);
 
 struct botapi_webhook {
     const char *url;

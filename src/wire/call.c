@@ -33,7 +33,7 @@ bool call_is_forbidden(struct slice method)
 }
 
 /* Letters only, as every method's name; an answer's method ends up in a path. */
-static bool is_method_name(struct slice s)
+bool call_is_method(struct slice s)
 {
     if (s.n == 0 || s.n > CALL_METHOD_MAX)
         return false;
@@ -45,7 +45,7 @@ static bool is_method_name(struct slice s)
 
 static void set_method(struct call *c, struct slice method)
 {
-    if (!is_method_name(method)) {
+    if (!call_is_method(method)) {
         c->refused = refused_name;
         return;
     }
@@ -133,16 +133,19 @@ static int read_multipart(struct slice content_type, struct slice body, struct c
     return rc < 0 ? -1 : has_method;
 }
 
-/* -2: a type of body that never holds a call. */
 static int read_body(struct slice content_type, struct slice body, struct call *c)
 {
     if (content_type_is(content_type, TYPE_JSON))
         return read_json(body, c);
     if (content_type_is(content_type, TYPE_FORM))
         return read_form(body, c);
-    if (content_type_is(content_type, TYPE_MULTIPART))
-        return read_multipart(content_type, body, c);
-    return -2;
+    return read_multipart(content_type, body, c);
+}
+
+bool call_is_type(struct slice content_type)
+{
+    return content_type_is(content_type, TYPE_JSON) || content_type_is(content_type, TYPE_FORM) ||
+           content_type_is(content_type, TYPE_MULTIPART);
 }
 
 int call_in_json(const struct json *object, struct call *out)
@@ -165,7 +168,7 @@ int call_in_json(const struct json *object, struct call *out)
 int call_in_body(struct slice content_type, struct slice body, struct call *out)
 {
     *out = (struct call){.lane = {LANE_EVENT, 0, 0}};
-    if (body.n == 0)
+    if (body.n == 0 || !call_is_type(content_type))
         return 0;
     if (body.n > CALL_MAX_BYTES) {
         out->refused = refused_large;
@@ -184,7 +187,7 @@ int call_in_body(struct slice content_type, struct slice body, struct call *out)
 void call_of_method(struct slice method, struct slice content_type, struct slice body, struct call *out)
 {
     *out = (struct call){.lane = {LANE_EVENT, 0, 0}};
-    if (body.n > 0 && body.n <= CALL_MAX_BYTES)
+    if (body.n > 0 && body.n <= CALL_MAX_BYTES && call_is_type(content_type))
         read_body(content_type, body, out); /* the chat; what cannot be read is Telegram's to refuse */
     out->refused = NULL;
     set_method(out, method);

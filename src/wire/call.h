@@ -28,12 +28,17 @@ struct call {
  * names no method. */
 int call_in_body(struct slice content_type, struct slice body, struct call *out);
 
+/* Whether a content type is one of the three that may hold a call. */
+bool call_is_type(struct slice content_type);
+
 /* A call whose method is known (`POST /v1/bots/BOT/calls`): the chat is looked for in the body. */
 void call_of_method(struct slice method, struct slice content_type, struct slice body, struct call *out);
 
 /* The same of a JSON object with a member `method`. Returns 1 or 0. */
 int call_in_json(const struct json *object, struct call *out);
 
+/* Whether this can be a method: 1 to CALL_METHOD_MAX letters. */
+bool call_is_method(struct slice method);
 /* Whether a method may be sent on behalf of an answer: not get*, setWebhook, deleteWebhook, close, logOut. */
 bool call_is_forbidden(struct slice method);
 

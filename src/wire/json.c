@@ -479,3 +479,35 @@ struct slice json_number(const struct json *v)
 {
     return is(v, JSON_NUMBER) ? slice_make(v->text, v->n) : slice_make(NULL, 0);
 }
+
+void json_write(struct json_out *j, const struct json *v)
+{
+    switch (json_type(v)) {
+    case JSON_NULL:
+        json_null(j);
+        break;
+    case JSON_BOOL:
+        json_bool(j, v->truth);
+        break;
+    case JSON_NUMBER:
+        json_raw(j, json_number(v));
+        break;
+    case JSON_STRING:
+        json_text(j, json_string(v));
+        break;
+    case JSON_ARRAY:
+        json_array(j);
+        for (size_t i = 0; i < v->n; i++)
+            json_write(j, &v->items[i]);
+        json_array_end(j);
+        break;
+    case JSON_OBJECT:
+        json_object(j);
+        for (size_t i = 0; i < v->n; i += 2) {
+            json_text(j, slice_make(v->items[i].text, v->items[i].n)); /* in the place of a name */
+            json_write(j, &v->items[i + 1]);
+        }
+        json_object_end(j);
+        break;
+    }
+}

@@ -32,6 +32,9 @@ void json_null(struct json_out *j);
 void json_raw(struct json_out *j, struct slice json); /* JSON already, as it is */
 /* As json_raw, with CR and LF turned to blanks, for a line of JSON. */
 void json_raw_line(struct json_out *j, struct slice json);
+/* A value of a tree, as read but for blanks, and for invalid UTF-8 in strings. */
+struct json;
+void json_write(struct json_out *j, const struct json *v);
 /* key and value in one */
 void json_kv_text(struct json_out *j, const char *key, struct slice s);
 void json_kv_cstr(struct json_out *j, const char *key, const char *s);
@@ -41,7 +44,7 @@ void json_kv_bool(struct json_out *j, const char *key, bool v);
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-struct json; /* a value in a tree; borrowed from its root */
+/* A struct json is a value in a tree; borrowed from its root. */
 
 /* Parses one JSON text: at most 64 levels deep, repeated names refused. Strings may hold invalid UTF-8.
  * Returns the root, to be released by json_free, or NULL and a sentence in why (may be NULL). */

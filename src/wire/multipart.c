@@ -21,7 +21,9 @@ static struct slice cut(struct slice s, char c, struct slice *rest)
     bool quoted = false;
 
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
+        if (quoted && s.p[i] == '\\' && i + 1 < s.n)
+            i++; /* the character behind it stands for itself */
+        else if (s.p[i] == '"')
             quoted = !quoted;
         if (s.p[i] == c && !quoted) {
             *rest = slice_make(s.p + i + 1, s.n - i - 1);
@@ -41,18 +43,25 @@ static struct slice unquote(struct slice s)
     return slice_make(s.p + 1, s.n - 2);
 }
 
-struct slice header_parameter(struct slice value, const char *name)
+/* The first parameter of this name, as it stands. Returns whether there is one. */
+static bool find_parameter(struct slice value, const char *name, struct slice *out)
 {
     struct slice rest;
 
     cut(value, ';', &rest);
     while (rest.n) {
-        struct slice v, item = cut(rest, ';', &rest);
-        struct slice n = trim(cut(item, '=', &v));
-        if (slice_eq_nocase(n, name))
-            return unquote(trim(v));
+        struct slice item = cut(rest, ';', &rest);
+        if (slice_eq_nocase(trim(cut(item, '=', out)), name))
+            return true;
     }
-    return slice_make("", 0);
+    return false;
+}
+
+struct slice header_parameter(struct slice value, const char *name)
+{
+    struct slice v;
+
+    return find_parameter(value, name, &v) ? unquote(trim(v)) : slice_make("", 0);
 }
 
 bool content_type_is(struct slice value, const char *type)
@@ -71,18 +80,23 @@ int multipart_start(struct multipart *m, struct slice content_type, struct slice
     memcpy(m->delimiter + 4, boundary.p, boundary.n);
     m->n_delimiter = 4 + boundary.n;
     m->ended = false;
-    /* the first delimiter stands at the start, without its CRLF */
-    size_t first = m->n_delimiter - 2;
-    if (body.n < first || memcmp(body.p, m->delimiter + 2, first))
-        return -1;
-    m->rest = slice_make(body.p + first, body.n - first);
-    return 0;
+    /* the first delimiter stands at the start, with its CRLF or, mostly, without */
+    for (size_t skip = 0; skip <= 2; skip += 2) {
+        size_t first = m->n_delimiter - skip;
+        if (body.n < first || memcmp(body.p, m->delimiter + skip, first))
+            continue;
+        m->rest = slice_make(body.p + first, body.n - first);
+        return 0;
+    }
+    return -1;
 }
 
 static int take_disposition(struct slice value, struct multipart_part *out)
 {
+    struct slice file;
+
     out->name = header_parameter(value, "name");
-    out->is_file = header_parameter(value, "filename").n > 0;
+    out->is_file = find_parameter(value, "filename", &file) || find_parameter(value, "filename*", &file);
     return content_type_is(value, "form-data") && out->name.n ? 0 : -1;
 }
 

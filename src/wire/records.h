@@ -45,6 +45,7 @@ enum box_counter {
     COUNT_DEAD_REJECTED,
     COUNT_DEAD_EXPIRED,
     COUNT_DEAD_DISCARDED,
+    COUNT_DEAD_REPLAYED, /* now dead, and replayed since */
     COUNTERS
 };
 struct epoch_count {

@@ -59,8 +59,7 @@ int64_t spool_box_bot_id(const struct spool_box *b)
 
 enum box spool_box_which(const struct spool_box *b)
 {
-    (void)b;
-    return BOX_IN;
+    return b->which;
 }
 
 struct spool *spool_of(struct spool_box *b)
@@ -114,7 +113,11 @@ unsigned spool_claim(struct spool_box *b, const struct claim_request *r, spool_c
                                .hash = {0xde, 0xad, 0xbe, 0xef},
                                .payload = buf_slice(&c->record)};
         snprintf(c->ev.kind, sizeof(c->ev.kind), "%s", b->kind);
+        c->ev.is_call = b->which == BOX_OUT;
+        c->ev.once = b->call.once;
+        memcpy(c->ev.content_type, b->call.content_type, sizeof(c->ev.content_type));
         c->attempt = 2;
+        c->interrupted = b->interrupted;
         memset(c->token, (int)i, sizeof(c->token));
         c->deadline = clock_now() + b->lease_ms;
         b->pending[b->n_pending++] = c;
@@ -123,13 +126,45 @@ unsigned spool_claim(struct spool_box *b, const struct claim_request *r, spool_c
     return n;
 }
 
+static void note(struct fake_outcome *f, const struct spool_extras *extras)
+{
+    struct buf text = BUF_EMPTY;
+    char lane[LANE_TEXT_MAX];
+
+    for (size_t i = 0; extras && i < extras->n_keys; i++)
+        buf_printf(&text, "key %.*s\n", (int)extras->keys[i].n, extras->keys[i].p);
+    for (size_t i = 0; extras && i < extras->n_calls; i++) {
+        const struct spool_call *c = &extras->calls[i];
+        if (c->refused)
+            buf_printf(&text, "refused: %s ", c->refused);
+        buf_printf(&text, "%s%s %s ", c->once ? "once " : "", c->method, lane_text(c->lane, lane));
+        buf_add(&text, c->body.p ? c->body.p : "", c->body.n < 1000 ? c->body.n : 1000);
+        buf_add_char(&text, '\n');
+    }
+    assert(text.n < sizeof(f->said));
+    memcpy(f->said, buf_str(&text), text.n + 1);
+    buf_free(&text);
+}
+
+void spool_probe_now(struct spool_box *b)
+{
+    b->probed++;
+}
+
 enum completed spool_complete(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                               const struct outcome *o)
+{
+    return spool_complete_with(b, seq, token, o, NULL);
+}
+
+enum completed spool_complete_with(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                                   const struct outcome *o, const struct spool_extras *extras)
 {
     struct fake_outcome *f = &b->outcomes[b->n_outcomes++];
 
     assert(b->n_outcomes <= FAKE_EVENTS && token[0] == seq - 1);
     *f = (struct fake_outcome){.seq = seq, .kind = o->kind, .after_ms = o->after_ms, .at = clock_now()};
+    note(f, extras);
     snprintf(f->error, sizeof(f->error), "%.*s", (int)o->error.n, o->error.p ? o->error.p : "");
     return b->unhealthy ? COMPLETE_FAILED : COMPLETED;
 }

@@ -13,6 +13,8 @@ struct fake_outcome {
     int64_t after_ms;
     char error[2048];
     int64_t at; /* clock_now() */
+    char said
+        [2048]; /* what a success records: "key K" and "METHOD lane:x BODY" lines; "once " or "refused: WHY " in front */
 };
 
 struct spool_box {
@@ -21,6 +23,10 @@ struct spool_box {
         bool claimed;
     } events[FAKE_EVENTS]; /* the event of seq n is events[n - 1]; its update_id is 100 + n */
     size_t n_events;
+    enum box which;
+    struct event call; /* of a box out: what the events are beside their payload */
+    uint32_t interrupted;
+    unsigned probed; /* spool_probe_now */
     int64_t lease_ms;
     const char *kind;   /* of all events */
     unsigned max_claim; /* given out at once */

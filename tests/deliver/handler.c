@@ -65,8 +65,12 @@ static void answer(const char *id, const char *what)
         {"fail-text", FAILED(",\"retry_after\":\"5m\"")},
         {"fail-odd", FAILED(",\"error\":5,\"retry_after\":\"soon\",\"dead\":\"yes\"")},
         {"dead", FAILED(",\"error\":\"never\",\"dead\":true")},
-        {"calls",
-         "{\"id\":\"@\",\"ok\":true,\"calls\":[{\"method\":\"sendMessage\"}],\"later\":{\"a\":[1]}}"},
+        {"calls", "{\"id\":\"@\",\"ok\":true,\"calls\":[{\"method\":\"sendMessage\",\"chat_id\":5},7,"
+                  "{\"method\":\"sendMessage\",\"once\":true},{\"method\":\"logOut\"}],"
+                  "\"keys\":[\"k1\",\"\",3,\"k2\"],\"later\":{\"a\":[1]}}"},
+        {"fail-calls",
+         "{\"id\":\"@\",\"ok\":false,\"calls\":[{\"method\":\"sendMessage\"}],\"keys\":[\"k\"]}"},
+        {"odd-calls", "{\"id\":\"@\",\"ok\":true,\"calls\":\"x\",\"keys\":7}"},
         {"crlf", OK "\r"},
         {"twice", OK "\n" OK},
         {"unknown", "{\"id\":\"shop/999\",\"ok\":true}\n" FAILED("")},

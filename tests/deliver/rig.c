@@ -65,6 +65,30 @@ void rig_open(struct rig *r, const char *secret)
     assert(r->slots);
 }
 
+static int reread(void *arg, struct buf *out, struct err *e)
+{
+    struct rig *r = arg;
+
+    (void)e;
+    r->rereads++;
+    buf_add_str(out, r->reread ? r->reread : CALLS_TOKEN);
+    return 0;
+}
+
+void rig_open_calls(struct rig *r, const char *api_root, const char *again)
+{
+    struct err e = ERR_NONE;
+    const struct slots_calls calls = {
+        .bot = &r->bot, .token = CALLS_TOKEN, .reread_token = reread, .reread_arg = r};
+
+    r->bot.api_root = (char *)(uintptr_t)api_root;
+    r->reread = again;
+    r->box.which = BOX_OUT;
+    r->loop = loop_new();
+    r->slots = slots_new_calls(r->loop, &r->box, &calls, &e);
+    assert(r->slots);
+}
+
 static int64_t tick(void *arg)
 {
     struct rig *r = arg;

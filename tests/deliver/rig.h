@@ -13,6 +13,8 @@ struct rig {
     bool (*until)(struct rig *r);
     size_t outcomes_wanted;
     int64_t give_up;
+    const char *reread;
+    unsigned rereads;
 };
 
 /* The helper program beside the test program. */
@@ -24,6 +26,9 @@ void rig_init(struct rig *r, enum deliver_mode mode);
 void rig_script(struct rig *r, const char *script);
 void rig_handler(struct rig *r, const char *mode);
 void rig_open(struct rig *r, const char *secret);
+/* The slots of a box out, on this api_root. The token is CALLS_TOKEN; reread: what its file holds later. */
+#define CALLS_TOKEN "4242:TOKEN"
+void rig_open_calls(struct rig *r, const char *api_root, const char *reread);
 /* Runs until so many outcomes were given, or fails after 30 s. */
 void rig_run(struct rig *r, size_t outcomes);
 /* Runs until the function says true. */

@@ -252,6 +252,37 @@ static void large_updates(void **state)
     free(big);
 }
 
+/* What a handler that succeeds leaves on its standard output. */
+static void calls_on_standard_output(void **state)
+{
+    static const struct {
+        const char *script, *said;
+    } rows[] = {
+        {"echo '{\"method\":\"sendMessage\",\"chat_id\":5}'",
+         "sendMessage chat:5 {\"method\":\"sendMessage\",\"chat_id\":5}\n"},
+        {"printf ' \\n[{\"method\":\"a\"},1,'; echo '{\"x\":1},{\"method\":\"getMe\"}]'",
+         "a event:0 {\"method\":\"a\"}\n"
+         "refused: this method is not taken from an answer getMe event:0 {\"method\":\"getMe\"}\n"},
+        {"echo '{\"ok\":true}'", ""},
+        {"echo '{\"method\":\"a\"} and more'", ""},
+        {"echo 'sent {\"method\":\"a\"}'", ""},
+        {"echo '{\"method\":\"a\"}'; exit 1", ""},
+        {"echo '{\"method\":\"a\"}'; exit 65", ""},
+        {"printf '{\"method\":\"a\",\"x\":\"'; head -c 8388608 /dev/zero | tr '\\0' y; echo '\"}'",
+         "refused: the calls on standard output are larger than 8 MiB; this is how they begin  event:0 "
+         "{\"method\":\"a\","},
+        {"printf '{'; head -c 9388608 /dev/zero | tr '\\0' y", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fake_outcome o = outcome_of(rows[i].script, 20000);
+        size_t n = strncmp(rows[i].said, "refused: the calls", 18) ? sizeof(o.said) : strlen(rows[i].said);
+        if (strncmp(o.said, rows[i].said, n))
+            fail_msg("row %zu: %s", i, o.said);
+    }
+}
+
 static void floods_are_dropped(void **state)
 {
     struct fake_outcome o =
@@ -507,6 +538,7 @@ int main(void)
         cmocka_unit_test(none_is_left_with_us),
         cmocka_unit_test(signals_are_as_a_program_expects),
         cmocka_unit_test(large_updates),
+        cmocka_unit_test(calls_on_standard_output),
         cmocka_unit_test(floods_are_dropped),
         cmocka_unit_test(lease_over_obedient),
         cmocka_unit_test(lease_over_stubborn_grandchild),

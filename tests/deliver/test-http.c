@@ -1,53 +1,19 @@
 /* http against a small server in a process of its own, which behaves as the path of the request says. */
 #include "../unit/unit.h"
 
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "deliver/slots.h"
 #include "rig.h"
+#include "server.h"
 
 #define UPDATE LIT("{\"update_id\":101}")
 
 static uint16_t port;
-static pid_t server;
 
 /* ---- the server --------------------------------------------------------------------------------------- */
-
-static void send_text(int fd, const char *text)
-{
-    if (write(fd, text, strlen(text)) < 0)
-        _exit(1);
-}
-
-/* Reads one request with a Content-Length into b. Returns 0, or -1 if the client closed. */
-static int read_request(int fd, struct buf *b)
-{
-    buf_clear(b);
-    for (;;) {
-        ssize_t n = read(fd, buf_reserve(b, 4096), 4096);
-        if (n <= 0)
-            return -1;
-        buf_added(b, (size_t)n);
-        if (b->p[0] == 0x16) /* a TLS handshake */
-            return -1;
-        const char *end = strstr(buf_str(b), "\r\n\r\n"), *length = strcasestr(buf_str(b), "content-length:");
-        if (end && (!length || b->n >= (size_t)(end + 4 - b->p) + (size_t)atol(length + 15)))
-            return 0;
-    }
-}
-
-static void reset(int fd)
-{
-    struct linger now = {1, 0};
-
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-}
 
 /* The first thing expected of a request that is not there. */
 static const char *what_is_missing(const char *request)
@@ -72,10 +38,40 @@ static const char *what_is_missing(const char *request)
     return "nothing";
 }
 
+static const struct call_row {
+    const char *path, *type, *body;
+    const char *said; /* what is recorded of it */
+} calls[] = {
+    {"/call", "application/json", "{\"method\":\"sendMessage\",\"chat_id\":7}",
+     "sendMessage chat:7 {\"method\":\"sendMessage\",\"chat_id\":7}\n"},
+    {"/form", "application/x-www-form-urlencoded", "method=sendMessage&chat_id=%40a", NULL},
+    {"/multipart", "multipart/form-data; boundary=b",
+     "--b\r\nContent-Disposition: form-data; name=\"method\"\r\n\r\nsendPhoto\r\n"
+     "--b\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a\"\r\n\r\nbytes\r\n--b--\r\n",
+     NULL},
+    {"/ok", "application/json", "{\"ok\":true}", ""},
+    {"/plain", "text/plain", "{\"method\":\"sendMessage\"}", ""},
+    {"/unreadable", "application/json",
+     "{\"method\":", "refused: the answer's body cannot be read as a call  event:0 {\"method\":\n"},
+    {"/forbidden", "application/json", "{\"method\":\"getMe\"}",
+     "refused: this method is not taken from an answer getMe event:0 {\"method\":\"getMe\"}\n"},
+};
+
+static bool send_call(int fd, const char *path)
+{
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        if (strcmp(path, calls[i].path))
+            continue;
+        server_answer(fd, 200, calls[i].type, "", calls[i].body);
+        return true;
+    }
+    return false;
+}
+
 /* Returns whether the connection stays. */
 static bool serve_request(int fd, struct buf *b)
 {
-    char path[128], answer[256];
+    char path[128];
     int status = 0, after = -1;
 
     if (sscanf(b->p, "POST %127s", path) != 1)
@@ -84,79 +80,45 @@ static bool serve_request(int fd, struct buf *b)
         char header[64] = "";
         if (after >= 0)
             snprintf(header, sizeof(header), "Retry-After: %d\r\n", after);
-        snprintf(answer, sizeof(answer),
-                 "HTTP/1.1 %d X\r\nContent-Length: 4\r\nContent-Type: text/html\r\n%s\r\n<b/>", status,
-                 header);
-        send_text(fd, answer);
+        server_answer(fd, status, "text/html", header, "<b/>");
         return true;
     }
     if (!strcmp(path, "/check?a=b")) {
-        const char *missing = what_is_missing(buf_str(b));
-        snprintf(answer, sizeof(answer),
-                 "HTTP/1.1 500 X\r\nContent-Length: %zu\r\nContent-Type: text/plain\r\n\r\n%s",
-                 strlen(missing), missing);
-        send_text(fd, answer);
+        server_answer(fd, 500, "text/plain", "", what_is_missing(buf_str(b)));
         return true;
     }
     if (!strcmp(path, "/text"))
-        send_text(fd,
-                  "HTTP/1.1 500 X\r\nContent-Type: application/json\r\nContent-Length: 6\r\n\r\n\"boom\"");
-    else if (!strcmp(path, "/call"))
-        send_text(fd, "HTTP/1.1 200 X\r\nContent-Length: 24\r\n\r\n{\"method\":\"sendMessage\"} ");
+        server_answer(fd, 500, "application/json", "Connection: close\r\n", "\"boom\"");
+    else if (!strcmp(path, "/huge-call"))
+        server_send(fd,
+                    "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\nx");
+    else if (!strcmp(path, "/huge-error"))
+        server_send(fd, "HTTP/1.1 503 X\r\nContent-Length: 999999999\r\n\r\nx");
+    else if (send_call(fd, path))
+        ;
     else if (!strcmp(path, "/cut"))
-        send_text(fd, "HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nhalf");
+        server_send(fd, "HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nhalf");
     else if (!strcmp(path, "/garbage"))
-        send_text(fd, "SSH-2.0-OpenSSH_9.2\r\n\r\n");
+        server_send(fd, "SSH-2.0-OpenSSH_9.2\r\n\r\n");
     else if (!strcmp(path, "/huge"))
-        send_text(fd, "HTTP/1.1 200 X\r\nContent-Length: 999999999\r\n\r\nx");
+        server_send(fd, "HTTP/1.1 200 X\r\nContent-Length: 999999999\r\n\r\nx");
     else if (!strcmp(path, "/hang"))
         pause();
     else
-        reset(fd);
+        server_reset(fd);
     return false;
-}
-
-static _Noreturn void serve(int listener)
-{
-    struct buf b = BUF_EMPTY;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_IGN);
-    for (;;) {
-        int fd = accept(listener, NULL, NULL);
-        if (fork() == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            while (read_request(fd, &b) == 0 && serve_request(fd, &b))
-                ;
-            _exit(0);
-        }
-        close(fd);
-    }
 }
 
 static int start_server(void **state)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t n = sizeof(a);
-
     (void)state;
-    if (bind(fd, (struct sockaddr *)&a, n) || listen(fd, 16) || getsockname(fd, (struct sockaddr *)&a, &n))
-        return -1;
-    port = ntohs(a.sin_port);
-    server = fork();
-    if (server == 0)
-        serve(fd);
-    close(fd);
-    return 0;
+    return server_start(serve_request, &port);
 }
 
 static int stop_server(void **state)
 {
     (void)state;
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
+    server_stop();
     return 0;
 }
 
@@ -204,7 +166,9 @@ static void every_row_of_the_table(void **state)
         {"/reset", OUTCOME_RETRY, -1, ""},
         {"/cut", OUTCOME_RETRY, -1, ""},
         {"/garbage", OUTCOME_RETRY, -1, ""},
-        {"/huge", OUTCOME_RETRY, -1, ""},
+        {"/huge", OUTCOME_DONE, -1, ""},
+        {"/huge-call", OUTCOME_DONE, -1, ""},
+        {"/huge-error", OUTCOME_UNAVAILABLE, -1, "the answer of "},
         {"/hang", OUTCOME_LEASE_EXPIRED, -1, ""},
     };
 
@@ -221,6 +185,28 @@ static void every_row_of_the_table(void **state)
         check_row(i, !strncmp(o->error, rows[i].error, strlen(rows[i].error)));
         check_row(i, (o->kind == OUTCOME_DONE) == !o->error[0]);
         check_row(i, slots_idle(r.slots));
+        rig_close(&r);
+    }
+}
+
+/* A call in the answer is kept as it came; one that cannot be sent, too; neither changes that the event is done. */
+static void calls_in_answers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i <= ARRAY_LEN(calls); i++) {
+        struct rig r;
+        bool huge = i == ARRAY_LEN(calls);
+        open_rig(&r, huge ? "/huge-call" : calls[i].path, NULL);
+        fake_add(&r.box, UPDATE);
+        rig_run(&r, 1);
+        const struct fake_outcome *o = &r.box.outcomes[0];
+        check_row(i, o->kind == OUTCOME_DONE);
+        if (huge)
+            assert_string_equal(o->said, "refused: the call in the answer is larger than 8 MiB  event:0 \n");
+        else if (calls[i].said)
+            assert_string_equal(o->said, calls[i].said);
+        else
+            check_row(i, strncmp(o->said, "send", 4) == 0 && strstr(o->said, calls[i].body));
         rig_close(&r);
     }
 }
@@ -314,11 +300,9 @@ static void a_bad_url_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_of_the_table),
-        cmocka_unit_test(no_handler_there),
-        cmocka_unit_test(the_request),
-        cmocka_unit_test(events_one_after_another),
-        cmocka_unit_test(shutdown_and_discard),
+        cmocka_unit_test(every_row_of_the_table),   cmocka_unit_test(calls_in_answers),
+        cmocka_unit_test(no_handler_there),         cmocka_unit_test(the_request),
+        cmocka_unit_test(events_one_after_another), cmocka_unit_test(shutdown_and_discard),
         cmocka_unit_test(a_bad_url_is_refused),
     };
 

@@ -56,7 +56,7 @@ static void answers_and_deaths(void **state)
         {"worker", "dead", OUTCOME_REJECTED, -1, "never"},
         {"worker", "unknown", OUTCOME_RETRY, -1, ""},
         {"worker", "garbage", OUTCOME_RETRY, -1, ""},
-        {"worker", "big", OUTCOME_RETRY, -1, "the worker wrote a line of more than 1 MiB"},
+        {"worker", "big", OUTCOME_RETRY, -1, "the worker wrote a line of more than 8 MiB"},
         {"worker", "close", OUTCOME_RETRY, -1, "the worker closed its standard output"},
         {"worker", "die", OUTCOME_RETRY, -1, "the worker died: exit status 3: boom"},
         {"worker", "die-late", OUTCOME_RETRY, -1, "the worker died: exit status 3"},
@@ -75,6 +75,27 @@ static void answers_and_deaths(void **state)
         if (strcmp(o.error, rows[i].error))
             fail_msg("row %zu: error '%s'", i, o.error);
     }
+}
+
+/* What a success records: good calls, one that is none, keys, and what is no key. */
+static void calls_and_keys(void **state)
+{
+    struct fake_outcome o = outcome_of("worker", "{\"update_id\":101,\"do\":\"calls\"}", 20000);
+
+    (void)state;
+    assert_int_equal(o.kind, OUTCOME_DONE);
+    assert_string_equal(o.said, "key k1\nkey k2\n"
+                                "sendMessage chat:5 {\"method\":\"sendMessage\",\"chat_id\":5}\n"
+                                "refused: a call must be an object with \"method\"  event:0 7\n"
+                                "once sendMessage event:0 {\"method\":\"sendMessage\",\"once\":true}\n"
+                                "refused: this method is not taken from an answer logOut event:0 "
+                                "{\"method\":\"logOut\"}\n");
+    o = outcome_of("worker", "{\"update_id\":101,\"do\":\"fail-calls\"}", 20000);
+    assert_int_equal(o.kind, OUTCOME_RETRY);
+    assert_string_equal(o.said, ""); /* only a success records anything */
+    o = outcome_of("worker", "{\"update_id\":101,\"do\":\"odd-calls\"}", 20000);
+    assert_int_equal(o.kind, OUTCOME_DONE); /* whatever is wrong with them */
+    assert_string_equal(o.said, "refused: a call must be an object with \"method\"  event:0 \"x\"\n");
 }
 
 static void the_line(void **state)
@@ -332,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_and_deaths),
+        cmocka_unit_test(calls_and_keys),
         cmocka_unit_test(the_line),
         cmocka_unit_test(what_cannot_be_started_is_unavailable),
         cmocka_unit_test(one_child_for_many_events),

@@ -12,6 +12,7 @@ check_PROGRAMS += \
 	tests/unit/test-breaker \
 	tests/unit/test-buf \
 	tests/unit/test-bytes \
+	tests/unit/test-call \
 	tests/unit/test-configfile \
 	tests/unit/test-err \
 	tests/unit/test-event \
@@ -23,6 +24,7 @@ check_PROGRAMS += \
 	tests/unit/test-lane \
 	tests/unit/test-list \
 	tests/unit/test-log \
+	tests/unit/test-multipart \
 	tests/unit/test-options \
 	tests/unit/test-outcome \
 	tests/unit/test-socks5 \
@@ -39,6 +41,8 @@ tests_unit_test_buf_SOURCES = tests/unit/test-buf.c
 tests_unit_test_buf_LDADD = $(UNIT_BASE)
 tests_unit_test_bytes_SOURCES = tests/unit/test-bytes.c
 tests_unit_test_bytes_LDADD = $(UNIT_BASE)
+tests_unit_test_call_SOURCES = tests/unit/test-call.c
+tests_unit_test_call_LDADD = $(UNIT_WIRE)
 tests_unit_test_configfile_SOURCES = tests/unit/test-configfile.c
 tests_unit_test_configfile_LDADD = libdaemon.a libproc.a libwire.a $(UNIT_CORE)
 tests_unit_test_err_SOURCES = tests/unit/test-err.c
@@ -57,6 +61,8 @@ tests_unit_test_list_SOURCES = tests/unit/test-list.c
 tests_unit_test_list_LDADD = $(UNIT_BASE)
 tests_unit_test_log_SOURCES = tests/unit/test-log.c
 tests_unit_test_log_LDADD = $(UNIT_BASE)
+tests_unit_test_multipart_SOURCES = tests/unit/test-multipart.c
+tests_unit_test_multipart_LDADD = $(UNIT_WIRE)
 tests_unit_test_options_SOURCES = tests/unit/test-options.c
 tests_unit_test_options_LDADD = $(UNIT_CORE)
 tests_unit_test_outcome_SOURCES = tests/unit/test-outcome.c
