@@ -20,13 +20,16 @@ struct route {
     api_route_fn *fn;
     const char *const
         *accepts; /* names of parameters; NULL: the route reads the body itself and takes no query */
+    bool pull;    /* open to the holder of a bot's pull token */
 };
 
 static const char *const none[] = {NULL};
 static const char *const claim_names[] = {"bot", "max", "wait", "lease", "consumer", NULL};
-static const char *const ack_names[] = {"events", "id", "lease", NULL};
+static const char *const ack_names[] = {"events", "id", "lease", "keys", "calls", NULL};
 static const char *const nack_names[] = {"events", "id", "lease", "error", "retry_after", "dead", NULL};
 static const char *const extend_names[] = {"events", "id", "lease", "by", NULL};
+static const char *const keys_names[] = {"bot", "key", "ttl", "id", "lease", NULL};
+static const char *const call_names[] = {"method", "body", "once", "key", NULL};
 static const char *const list_names[] = {FILTER_NAMES, "limit", "after", "payload", NULL};
 static const char *const replay_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", NULL};
 static const char *const discard_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", "force", NULL};
@@ -35,23 +38,25 @@ static const char *const handover_names[] = {"wait", NULL};
 static const char *const tail_names[] = {"after", "wait", "limit", "bot", NULL};
 
 static const struct route routes[] = {
-    {"POST", "/v1/claim", lease_claim, claim_names},
-    {"POST", "/v1/ack", lease_ack, ack_names},
-    {"POST", "/v1/nack", lease_nack, nack_names},
-    {"POST", "/v1/extend", lease_extend, extend_names},
-    {"GET", "/v1/events", api_events, list_names},
-    {"GET", "/v1/events/", api_event, none},
-    {"POST", "/v1/replay", api_replay, replay_names},
-    {"POST", "/v1/discard", api_discard, discard_names},
-    {"GET", "/v1/jobs/", api_job, none},
-    {"POST", "/v1/import", api_import, NULL},
-    {"POST", "/v1/pause", api_pause, pause_names},
-    {"POST", "/v1/resume", api_resume, pause_names},
-    {"POST", "/v1/bots/*/handover", handover_post, handover_names},
-    {"GET", "/v1/bots/*/handover", handover_get, handover_names},
-    {"GET", "/v1/status", api_status, none},
-    {"GET", "/v1/tail", tail_get, tail_names},
-    {"GET", "/healthz", api_healthz, none},
+    {"POST", "/v1/claim", lease_claim, claim_names, true},
+    {"POST", "/v1/ack", lease_ack, ack_names, true},
+    {"POST", "/v1/nack", lease_nack, nack_names, true},
+    {"POST", "/v1/extend", lease_extend, extend_names, true},
+    {"POST", "/v1/keys", api_keys, keys_names, true},
+    {"POST", "/v1/bots/*/calls", api_post_call, call_names, false},
+    {"GET", "/v1/events", api_events, list_names, false},
+    {"GET", "/v1/events/", api_event, none, false},
+    {"POST", "/v1/replay", api_replay, replay_names, false},
+    {"POST", "/v1/discard", api_discard, discard_names, false},
+    {"GET", "/v1/jobs/", api_job, none, false},
+    {"POST", "/v1/import", api_import, NULL, false},
+    {"POST", "/v1/pause", api_pause, pause_names, false},
+    {"POST", "/v1/resume", api_resume, pause_names, false},
+    {"POST", "/v1/bots/*/handover", handover_post, handover_names, false},
+    {"GET", "/v1/bots/*/handover", handover_get, handover_names, false},
+    {"GET", "/v1/status", api_status, none, false},
+    {"GET", "/v1/tail", tail_get, tail_names, false},
+    {"GET", "/healthz", api_healthz, none, false},
 };
 
 /* ---- answering
@@ -208,7 +213,10 @@ static void start(struct api_call *c, const struct api_request *r)
         if (!route_matches(&routes[i], r->path))
             continue;
         if (slice_eq_str(r->method, routes[i].method)) {
-            dispatch(c, &routes[i], r);
+            if (c->only_bot[0] && !routes[i].pull)
+                api_fail(c, 401, "unauthorized", "a pull token opens claim, ack, nack, extend and keys only");
+            else
+                dispatch(c, &routes[i], r);
             return;
         }
         other_method = routes[i].method;
@@ -230,9 +238,11 @@ struct api_call *api_handle(struct api *api, const struct api_request *r, api_re
     c->answered = &answered;
     c->on_socket = r->on_socket;
     snprintf(c->who, sizeof(c->who), "%s", r->who ? r->who : "");
+    snprintf(c->only_bot, sizeof(c->only_bot), "%s", r->only_bot ? r->only_bot : "");
     list_add_tail(&api->calls, &c->link);
-    if (r->body.n > API_BODY_MAX)
-        api_fail(c, 413, "too_large", "the body is larger than %u MiB; send it in parts", API_BODY_MAX >> 20);
+    unsigned max = slice_eq_str(r->path, "/v1/import") ? API_IMPORT_MAX : API_BODY_MAX;
+    if (r->body.n > max)
+        api_fail(c, 413, "too_large", "the body is larger than %u MiB; send it in parts", max >> 20);
     else
         start(c, r);
     if (answered)
@@ -256,7 +266,7 @@ struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum bo
         return NULL;
     }
     struct spool_box *b = NULL;
-    if (text_is_bot_name(bot->text)) {
+    if (text_is_bot_name(bot->text) && (!c->only_bot[0] || slice_eq_str(bot->text, c->only_bot))) {
         memcpy(name, bot->text.p, bot->text.n);
         name[bot->text.n] = '\0';
         b = spool_find_box(c->api->sp, name, box);

@@ -19,8 +19,9 @@
 struct api;
 struct api_call; /* a request that waits for its answer */
 
-#define API_BODY_MAX (8u << 20) /* of a request */
-#define API_SLICE_US 5000       /* longest stretch of work a tick gives to walks */
+#define API_BODY_MAX (8u << 20)    /* of a request */
+#define API_IMPORT_MAX (12u << 20) /* of an import, as one line may hold a call of 8 MiB in base64 */
+#define API_SLICE_US 5000          /* longest stretch of work a tick gives to walks */
 
 /* What the api is told by its surroundings. Functions but the clocks may be NULL. */
 struct api_hooks {
@@ -30,6 +31,8 @@ struct api_hooks {
     int64_t (*us)(void);  /* microseconds of any clock that only grows */
     /* Writes one JSON value: how intake of this bot stands. */
     void (*intake_status)(void *arg, const char *bot, struct json_out *j);
+    /* The same of the program that takes its updates over the drop-in API; null if none does. */
+    void (*consumer_status)(void *arg, const char *bot, struct json_out *j);
     /* Ends whoever of this process works on an event, because a person discards it. */
     void (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);
     /* Whether this bot's events are taken by claims (deliver: pull). NULL: every bot's. */
@@ -58,6 +61,9 @@ struct api_request {
     struct slice body;
     const char *who; /* for the audit log: "uid 0 (socket)" */
     bool on_socket;  /* by the control socket or in-process: allowed to do everything */
+    const char
+        *only_bot; /* by the holder of this bot's pull token: claims of its events, and what belongs to them,
+                             nothing else. NULL: all bots */
 };
 
 /* The answer: a JSON document, borrowed for the call. retry_after_s -1: none. */

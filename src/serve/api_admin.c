@@ -26,6 +26,7 @@ static void write_counts(struct json_out *j, const struct spool_counts *n)
     json_kv_uint(j, "processing", n->processing);
     json_kv_uint(j, "done", n->done);
     json_kv_uint(j, "dead", n->dead);
+    json_kv_uint(j, "dead_replayed", n->dead_replayed);
     json_key(j, "since_made");
     json_object(j);
     json_kv_uint(j, "received", n->received);
@@ -82,6 +83,10 @@ static void write_box(struct json_out *j, const struct api *api, struct spool_bo
     if (spool_box_which(b) == BOX_IN && !st.orphan && api->hooks.intake_status) {
         json_key(j, "intake");
         api->hooks.intake_status(api->hooks.arg, bot, j);
+    }
+    if (spool_box_which(b) == BOX_IN && !st.orphan && api->hooks.consumer_status) {
+        json_key(j, "consumer");
+        api->hooks.consumer_status(api->hooks.arg, bot, j);
     }
     json_object_end(j);
 }

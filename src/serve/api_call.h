@@ -37,6 +37,7 @@ struct api_call {
     bool *answered; /* set for api_handle while it runs */
     char who[64];
     bool on_socket;
+    char only_bot[BOT_NAME_MAX + 1]; /* "": all */
     /* what a handler that answers later keeps; drop is called once, before the call is freed: it ends what
      * was begun (the answer was given, the client went away, or the api ends) */
     void *state;
@@ -68,6 +69,7 @@ struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum bo
 struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, enum box box);
 
 /* Routes, by file. */
+api_route_fn api_keys, api_post_call;          /* api_calls.c */
 api_route_fn api_events, api_event;            /* api_list.c */
 api_route_fn api_replay, api_discard, api_job; /* api_bulk.c */
 void api_jobs_free(struct api *api);

@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 
 #include "base/text.h"
+#include "core/config.h"
 #include "core/outcome.h"
 
 #define DEPTH_MAX 50    /* wire/json.h reads 64, and the document around takes some */
@@ -144,6 +145,20 @@ static void write_state(struct json_out *j, const struct event_state *st)
     write_history(j, st);
 }
 
+/* What only a call has. Its hash is no payload's, so it has to be told. */
+static void write_call(struct json_out *j, const char *bot, const struct event *ev)
+{
+    char text[BOT_NAME_MAX + 32], hash[2 * sizeof(ev->hash) + 1];
+
+    snprintf(text, sizeof(text), "%s/@%llu", bot, (unsigned long long)ev->made_by);
+    hex_encode(ev->hash, sizeof(ev->hash), hash);
+    json_kv_cstr(j, "method", ev->kind);
+    json_kv_cstr(j, "content_type", ev->content_type);
+    json_kv_bool(j, "once", ev->once);
+    json_kv_cstr(j, "made_by", ev->made_by ? text : NULL);
+    json_kv_cstr(j, "hash", hash);
+}
+
 void event_write(struct json_out *j, const char *bot, int64_t bot_id, enum box box, const struct event *ev,
                  const struct event_state *st, bool payload)
 {
@@ -168,6 +183,8 @@ void event_write(struct json_out *j, const char *bot, int64_t bot_id, enum box b
     json_kv_cstr(j, "key", event_key(bot_id, ev, key));
     event_write_time(j, "received_at", ev->received_at);
     write_optional_i64(j, "replay_of", ev->replay_of != 0, (int64_t)ev->replay_of);
+    if (ev->is_call)
+        write_call(j, bot, ev);
     write_state(j, st);
     if (payload)
         event_write_payload(j, "payload", ev->payload);

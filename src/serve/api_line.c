@@ -11,6 +11,7 @@
 #include "core/outcome.h"
 #include "serve/api_event.h"
 #include "serve/api_params.h"
+#include "wire/call.h"
 
 /* ---- one member's bytes
  * --------------------------------------------------------------------------------------------- */
@@ -251,7 +252,7 @@ static int read_base64(struct slice text, struct buf *out)
 {
     size_t pad = 0;
 
-    if (text.n % 4 || text.n > UPDATE_MAX_BYTES * 2)
+    if (text.n % 4 || text.n > CALL_MAX_BYTES * 2)
         return -1;
     while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
         pad++;
@@ -283,9 +284,31 @@ static int read_payload(const struct json *o, struct slice raw, struct event_lin
             return fail(why, "\"newlines\" does not fit the payload");
         l->payload.p[at] = '\n';
     }
-    if (l->payload.n > UPDATE_MAX_BYTES)
-        return fail(why, "the payload is larger than %d bytes", UPDATE_MAX_BYTES);
+    size_t max = l->box == BOX_IN ? UPDATE_MAX_BYTES : CALL_MAX_BYTES;
+    if (l->payload.n > max)
+        return fail(why, "the payload is larger than %zu bytes", max);
     l->ev.payload = buf_slice(&l->payload);
+    return 0;
+}
+
+/* What only a call has: method and content type, and where it belongs, as the payload has it. */
+static int read_call(const struct json *o, struct event_line *l, char why[256])
+{
+    struct event *ev = &l->ev;
+    struct call call;
+
+    ev->is_call = true;
+    ev->has_update_id = false;
+    ev->once = json_true(json_get(o, "once"));
+    copy_text(o, "method", ev->kind, sizeof(ev->kind));
+    copy_text(o, "content_type", ev->content_type, sizeof(ev->content_type));
+    if (hex_decode(json_string(json_get(o, "hash")), ev->hash, sizeof(ev->hash)) < 0)
+        return fail(why, "\"hash\" is missing, by which a call is known");
+    call_of_method(slice_str(ev->kind), slice_str(ev->content_type), ev->payload, &call);
+    if (call.refused && l->st.state != STATE_DEAD)
+        return fail(why, "%s", call.refused);
+    ev->lane = call.lane;
+    ev->place = (struct update_place){.has_chat = call.has_chat, .chat = call.chat};
     return 0;
 }
 
@@ -295,8 +318,6 @@ static void read_place(struct event_line *l)
 {
     struct update u;
 
-    if (l->box != BOX_IN)
-        return;
     if (update_parse(l->ev.payload, &u) < 0) {
         l->ev.kind[0] = '\0';
         return;
@@ -330,9 +351,11 @@ int event_line_read(struct slice line, struct event_line *out, char why[256])
         read_head(o, out, why) < 0 || read_state(o, &out->st, why) < 0 || read_payload(o, raw, out, why) < 0
             ? -1
             : 0;
-    json_free(o);
-    if (rc == 0)
+    if (rc == 0 && out->box == BOX_OUT)
+        rc = read_call(o, out, why);
+    else if (rc == 0)
         read_place(out);
+    json_free(o);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* Waiting claims. Each claim call is a waiter; api_tick offers what is due to all waiters of a box in turn,
  * one event each, until none wants more or none is left. A claim is given out only after it is written, by
  * callback: a waiter whose client went away meanwhile stays behind for those callbacks alone, and releases
- * what they bring. */
+ * what they bring: nobody had it. */
 #include "serve/lease.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "serve/api_event.h"
+#include "spool/gather.h"
 #include "wire/envelope_json.h"
 
 #define CLAIM_MAX 100
@@ -116,14 +117,14 @@ static void write_claim(struct waiter *w, const struct claim *c)
 static void claimed(void *arg, struct claim *c)
 {
     struct waiter *w = arg;
-    const struct outcome released = {.kind = OUTCOME_RELEASED, .after_ms = -1};
+    const struct outcome returned = {.kind = OUTCOME_RETURNED, .after_ms = -1};
 
     w->expected--;
     if (c && w->call) {
         write_claim(w, c);
         w->got++;
     } else if (c) {
-        spool_complete(c->box, c->ev.seq, c->token, &released);
+        spool_complete(c->box, c->ev.seq, c->token, &returned);
     } else {
         w->want++;
     }
@@ -276,6 +277,7 @@ struct word {
     struct slice id, lease, error;
     int64_t after_ms, by_ms;
     bool dead;
+    const struct json *keys, *calls; /* NULL: none */
 };
 
 struct verb {
@@ -288,10 +290,14 @@ static enum completed apply_ack(struct spool_box *b, uint64_t seq, const unsigne
                                 const struct word *w, int64_t *deadline)
 {
     const struct outcome o = {.kind = OUTCOME_DONE, .after_ms = -1};
+    struct gather g = GATHER_EMPTY;
 
-    (void)w;
     (void)deadline;
-    return spool_complete(b, seq, token, &o);
+    gather_keys(&g, w->keys);
+    gather_calls(&g, w->calls);
+    enum completed result = spool_complete_with(b, seq, token, &o, &g.extras);
+    gather_free(&g);
+    return result;
 }
 
 static enum completed apply_nack(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
@@ -310,7 +316,7 @@ static enum completed apply_extend(struct spool_box *b, uint64_t seq, const unsi
     return spool_extend(b, seq, token, w->by_ms, deadline);
 }
 
-static const char *const ack_members[] = {"id", "lease", NULL};
+static const char *const ack_members[] = {"id", "lease", "keys", "calls", NULL};
 static const char *const nack_members[] = {"id", "lease", "error", "retry_after", "dead", NULL};
 static const char *const extend_members[] = {"id", "lease", "by", NULL};
 static const struct verb ack = {ack_members, apply_ack};
@@ -347,25 +353,53 @@ static bool id_fits(struct spool_box *b, const struct event_ref *ref, uint64_t s
     return fits;
 }
 
-static struct verdict judge(struct api *api, const struct verb *verb, const struct word *w)
+enum completed lease_find(const struct api_call *c, const struct event_ref *ref, uint64_t seq,
+                          struct spool_box **box)
+{
+    bool hidden = c->only_bot[0] && (strcmp(c->only_bot, ref->bot) || ref->box != BOX_IN);
+
+    *box = hidden ? NULL : spool_find_box(c->api->sp, ref->bot, ref->box);
+    if (*box && id_fits(*box, ref, seq))
+        return COMPLETED;
+    return !*box || spool_healthy(c->api->sp, NULL) ? COMPLETE_UNKNOWN : COMPLETE_FAILED;
+}
+
+static struct verdict judge(const struct api_call *c, const struct verb *verb, const struct word *w)
 {
     static const struct verdict bad = {422, "bad_value",
                                        "\"id\" and \"lease\" must be as the claim gave them", 0};
     unsigned char token[TOKEN_BYTES];
     struct event_ref ref;
+    struct spool_box *b;
     uint64_t seq;
 
     if (event_ref_parse(w->id, &ref) < 0 || lease_parse(w->lease, token, &seq) < 0)
         return bad;
-    struct spool_box *b = spool_find_box(api->sp, ref.bot, ref.box);
-    if (!b)
-        return verdicts[COMPLETE_UNKNOWN];
-    if (!id_fits(b, &ref, seq))
-        return spool_healthy(api->sp, NULL) ? verdicts[COMPLETE_UNKNOWN] : verdicts[COMPLETE_FAILED];
+    enum completed found = lease_find(c, &ref, seq, &b);
+    if (found != COMPLETED)
+        return verdicts[found];
     int64_t deadline = 0;
     struct verdict v = verdicts[verb->apply(b, seq, token, w, &deadline)];
     v.deadline = deadline;
     return v;
+}
+
+/* What a handler gives with its success. A call that is wrong in itself is kept as one that cannot be sent. */
+static int read_extras(const struct params *p, struct word *w, struct param_error *e)
+{
+    const struct param *keys = params_get(p, "keys"), *calls = params_get(p, "calls");
+    struct gather g = GATHER_EMPTY;
+
+    w->keys = keys ? keys->json : NULL;
+    w->calls = calls ? calls->json : NULL;
+    size_t bad = gather_keys(&g, w->keys);
+    gather_free(&g);
+    if ((keys && !keys->json) || bad)
+        return param_fail(e, 422, "\"keys\" must be an array of at most %d texts of 1 to %d bytes",
+                          GATHER_KEYS_MAX, SPOOL_KEY_MAX);
+    if (calls && json_type(w->calls) != JSON_ARRAY)
+        return param_fail(e, 422, "\"calls\" must be an array of objects with \"method\"");
+    return 0;
 }
 
 /* The members of one event, as parameters so that both forms are read by the same functions. */
@@ -382,6 +416,8 @@ static int read_word(const struct verb *verb, const struct params *p, struct wor
     w->error = error ? error->text : slice_make(NULL, 0);
     if (verb == &extend && !params_get(p, "by"))
         return param_fail(e, 400, "\"by\" is missing: how long from now");
+    if (read_extras(p, w, e) < 0)
+        return -1;
     if (params_ms(p, "retry_after", 0, INT64_MAX / 2, &w->after_ms, e) < 0 ||
         params_bool(p, "dead", &w->dead, e) < 0 || params_ms(p, "by", LEASE_MIN, LEASE_MAX, &w->by_ms, e) < 0)
         return -1;
@@ -449,7 +485,7 @@ static void answer_batch(struct api_call *c, const struct verb *verb, const stru
     json_key(&j, "events");
     json_array(&j);
     for (size_t i = 0; i < n; i++) {
-        struct verdict v = judge(c->api, verb, &words[i]);
+        struct verdict v = judge(c, verb, &words[i]);
         any |= !v.code;
         write_verdict(&j, words[i].id, &v);
     }
@@ -474,7 +510,7 @@ static void handle(struct api_call *c, const struct verb *verb, const struct par
             api_fail_params(c, &e);
             return;
         }
-        struct verdict v = judge(c->api, verb, &one);
+        struct verdict v = judge(c, verb, &one);
         answer_one(c, &one, &v);
         return;
     }

@@ -23,4 +23,9 @@ api_route_fn lease_claim, lease_ack, lease_nack, lease_extend;
 char *lease_text(const unsigned char token[TOKEN_BYTES], uint64_t seq, char out[LEASE_TEXT_MAX]);
 int lease_parse(struct slice text, unsigned char token[TOKEN_BYTES], uint64_t *seq);
 
+/* The box of an event, if it bears the id that came with a lease on seq and the caller may know of it: COMPLETED;
+ * else COMPLETE_UNKNOWN or COMPLETE_FAILED. */
+enum completed lease_find(const struct api_call *c, const struct event_ref *ref, uint64_t seq,
+                          struct spool_box **box);
+
 #endif

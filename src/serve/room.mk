@@ -5,6 +5,7 @@ libserve_a_SOURCES = \
 	src/serve/api.c src/serve/api.h src/serve/api_call.h \
 	src/serve/api_admin.c \
 	src/serve/api_bulk.c \
+	src/serve/api_calls.c \
 	src/serve/api_event.c src/serve/api_event.h \
 	src/serve/api_import.c \
 	src/serve/api_line.c \
@@ -18,7 +19,9 @@ libserve_a_SOURCES = \
 	src/serve/dropin_proxy.c \
 	src/serve/dropin_request.c src/serve/dropin_request.h \
 	src/serve/dropin_updates.c \
+	src/serve/exchange.c src/serve/exchange.h \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/lease.c src/serve/lease.h \
+	src/serve/network.c src/serve/network.h \
 	src/serve/socket.c src/serve/socket.h \
 	src/serve/tail.c src/serve/tail.h

@@ -1,0 +1,70 @@
+/* Exchanges and their calls. */
+#include "serve/exchange.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct exchange {
+    struct list link;
+    struct http_exchange *http;
+    struct api_call *call;
+};
+
+static void exchange_free(struct exchange *x)
+{
+    list_del(&x->link);
+    free(x);
+}
+
+static void reply(void *arg, int status, struct slice body, int64_t retry_after_s)
+{
+    struct exchange *x = arg;
+
+    http_on_gone(x->http, NULL, NULL);
+    http_reply(x->http, status, NULL, retry_after_s, body);
+    exchange_free(x);
+}
+
+static void gone(void *arg)
+{
+    struct exchange *x = arg;
+
+    api_cancel(x->call);
+    exchange_free(x);
+}
+
+void exchanges_init(struct exchanges *e, struct api *api)
+{
+    e->api = api;
+    list_init(&e->waiting);
+}
+
+void exchange_start(struct exchanges *e, struct http_exchange *http, const struct http_server_request *r,
+                    const struct api_request *from)
+{
+    struct exchange *x = xcalloc(1, sizeof(*x));
+    struct api_request request = *from;
+
+    request.method = r->method;
+    request.path = r->path;
+    request.query = r->query;
+    request.body = r->body;
+    x->http = http;
+    list_add_tail(&e->waiting, &x->link);
+    struct api_call *call = api_handle(e->api, &request, reply, x);
+    if (!call)
+        return;
+    x->call = call;
+    http_on_gone(http, gone, x);
+}
+
+void exchanges_end(struct exchanges *e)
+{
+    list_each(&e->waiting, it) {
+        struct exchange *x = list_item(it, struct exchange, link);
+        http_on_gone(x->http, NULL, NULL);
+        api_cancel(x->call);
+        exchange_free(x);
+    }
+}
