@@ -401,8 +401,7 @@ int update_parse(struct slice bytes, struct update *out)
         first++;
     if (first == bytes.n || bytes.p[first] != '{' || scan_run(&s) < 0)
         return -1;
-    *out = s.update;
-    out->bytes = bytes;
+    *out = s.update; /* its bytes from brace to brace: blanks around them shall not make it another update */
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #define UPDATE_MAX_BYTES (1 << 20) /* Telegram's own limit is half of it */
 
 struct update {
-    struct slice bytes; /* borrowed: the update's JSON object, as it came */
+    struct slice bytes; /* borrowed: the update's JSON object, as it came, without blanks around it */
     bool has_id;        /* update_id is there and is a number that fits 64 bits, not negative */
     int64_t id;
     char kind[UPDATE_KIND_MAX]; /* name of its payload member; "" if there is none; cut if longer */

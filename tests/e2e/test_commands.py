@@ -1,13 +1,14 @@
 """The command line: with the daemon over its socket, and without one on the locked store."""
 import json
 import os
+import signal
 import stat
 import subprocess
 import threading
 
 import pytest
 
-from harness import EX_UNAVAILABLE, EX_USAGE, TGSPOOL, TOKEN, wait_until
+from harness import EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TGSPOOL, TOKEN, wait_until
 
 MARKER = "a private line"
 
@@ -52,6 +53,8 @@ def test_list(either):
     assert len(either.cli_json("list", "--limit", "2")["events"]) == 2
     assert either.cli_json("list", "--kind", "poll")["events"] == []
     assert either.cli("list", "--state", "nonsense", code=None).returncode == EX_USAGE
+    assert [e["id"] for e in either.cli_json("list", "--error", "no such item")["events"]] == [either.bad]
+    assert either.cli_json("list", "--error", "rejected")["events"] == [], "a reason is no error text"
 
 
 def test_show(either):
@@ -76,6 +79,11 @@ def test_replay(either):
         old, new = new, old
     assert old["replayed_as"] == new["seq"] and new["replay_of"] == old["seq"]
     assert old["key"] == new["key"]
+    assert old["id"] == new["id"] == either.bad and old["ref"] == f"shop/@{old['seq']}"
+    ids = [line.split()[0] for line in either.cli("list", "--chat", "9").splitlines()[1:]]
+    assert ids == [old["ref"], either.bad], "no two rows bear one id"
+    assert either.cli_json("show", old["ref"])["seq"] == old["seq"]
+    assert either.cli_json("show", either.bad)["seq"] == new["seq"]
 
 
 def test_pause_and_resume(filled, api):
@@ -195,3 +203,36 @@ def test_nothing_to_talk_to(filled):
     filled.stop()
     r = filled.cli("--socket", filled.socket + ".none", "status", code=None)
     assert r.returncode in (EX_UNAVAILABLE, 0)
+
+
+def test_messages_of_a_second_daemon(filled):
+    r = filled.cli("run", code=None)
+    assert r.returncode == EX_TEMPFAIL and f"in use by process {filled.process.pid}" in r.stderr
+    assert f"next: tgspool status -c {filled.config}" in r.stderr
+    filled.wait_log("starts: 1 bot,")
+    filled.process.send_signal(signal.SIGHUP)
+    filled.wait_log(": 1 bot\n")
+
+
+def test_check_tells_whether_the_daemon_runs(filled):
+    r = filled.cli("check", code=None)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "the daemon runs" in r.stdout and "next: tgspool status -c" in r.stderr
+    filled.stop()
+    files = sorted((name, os.stat(os.path.join(where, name)).st_mtime_ns)
+                   for where, _, names in os.walk(os.path.join(filled.dir, "data")) for name in names)
+    r = filled.cli("check", code=None)
+    assert r.returncode == 0 and "no daemon runs" in r.stdout and "next: tgspool run -c" in r.stderr
+    assert files == sorted((name, os.stat(os.path.join(where, name)).st_mtime_ns)
+                           for where, _, names in os.walk(os.path.join(filled.dir, "data")) for name in names)
+
+
+def test_demo_keeps_to_its_token(tmp_path):
+    demo = os.path.join(os.path.dirname(__file__), "../../contrib/demo/demo")
+    where = tmp_path / "bot"
+    subprocess.run([TGSPOOL, "init", str(where)], check=True, capture_output=True, env={**os.environ, "TGSPOOL_TOKEN": TOKEN})
+    other = "654321:another-token-that-must-not-be-seen-2"
+    r = subprocess.run([demo, "--dir", str(where)], capture_output=True, text=True, timeout=30,
+                       env={**os.environ, "TGSPOOL_BIN": TGSPOOL, "TGSPOOL_TOKEN": other})
+    assert r.returncode == 1 and "another token" in r.stderr and str(where) in r.stderr
+    assert TOKEN not in r.stderr + r.stdout and other not in r.stderr + r.stdout

@@ -85,7 +85,7 @@ static void test_conflict(void **state)
         .class = BOTAPI_CONFLICT, .conflict = CONFLICT_OTHER_POLL, .retry_after_s = -1});
     expect_wait(3000);
     assert_int_equal(api.drops, 1);
-    assert_non_null(strstr(trouble(), "tgspool pause"));
+    assert_non_null(strstr(trouble(), "tgspool pause shop intake"));
     reply((struct botapi_reply){.class = BOTAPI_CONFLICT, .conflict = CONFLICT_WEBHOOK, .retry_after_s = -1});
     expect_wait(6000);
     assert_int_equal(api.drops, 2);

@@ -99,7 +99,7 @@ static void test_token_file(void **state)
     free(put("a", "", 0600));
     refused(FILE_A, "3:17:", "empty");
     free(put("a", "hello\n", 0600));
-    refused(FILE_A, "3:17:", "not a bot token; accepted:");
+    refused(FILE_A, "3:17:", "/a holds is not a bot token; accepted:");
     free(put("a", TOKEN_A "\n", 0600));
     struct setup *s = load(FILE_A, &e);
     assert_non_null(s);
@@ -150,7 +150,7 @@ static void test_token_env(void **state)
 
     (void)state;
     unsetenv("TGSPOOL_TEST_TOKEN");
-    refused(FROM_ENV, "3:16: bots.one.token_env: ", "not set");
+    refused(FROM_ENV, "3:16: bots.one.token_env: ", "variable TGSPOOL_TEST_TOKEN is not set");
     setenv("TGSPOOL_TEST_TOKEN", TOKEN_B, 1);
     struct setup *s = load(FROM_ENV, &e);
     assert_non_null(s);

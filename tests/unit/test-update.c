@@ -245,6 +245,18 @@ static void deep_nesting(void **state)
     buf_free(&maps);
 }
 
+static void blanks_around_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"{\"update_id\": 1 }", " {\"update_id\": 1 }",
+                                       "{\"update_id\": 1 }\r\n", "\t\r\n {\"update_id\": 1 } \n\t"};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct update u = parsed(slice_str(rows[i]));
+        check_row(i, slice_eq_str(u.bytes, rows[0]) && u.bytes.p == strchr(rows[i], '{'));
+    }
+}
+
 static void what_is_no_object(void **state)
 {
     (void)state;
@@ -469,6 +481,7 @@ int main(void)
         cmocka_unit_test(invalid_utf8_does_not_stop_it),
         cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(deep_nesting),
+        cmocka_unit_test(blanks_around_are_left_out),
         cmocka_unit_test(what_is_no_object),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(an_answer_with_good_and_poison_entries),
