@@ -1,0 +1,209 @@
+"""Real bot libraries, unmodified but for their API root, behind the drop-in listener, and as webhook bots behind
+`deliver: http`. The bots are in bots/; npm installs the libraries into the build directory."""
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness import BUILD, TOKEN, end_process, free_port, wait_until
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bots")
+ALIAS = "123456:alias-of-the-shop-for-its-own-program"
+CONFIRM_AFTER = ("grammy.js", "telegraf.js")  # these confirm when their handlers have ended
+POLLING = CONFIRM_AFTER + ("grammy-runner.js", "node-telegram-bot-api.js", "python-telegram-bot.py")
+
+
+@pytest.fixture(scope="session")
+def modules():
+    """The libraries from npm; its folder of node_modules."""
+    if not shutil.which("npm"):
+        pytest.skip("no npm: install nodejs and npm")
+    to = os.path.join(BUILD, "tests", "e2e", "bots")
+    os.makedirs(to, exist_ok=True)
+    with open(os.path.join(HERE, "package-lock.json"), "rb") as f:
+        stamp = os.path.join(to, "installed-" + hashlib.sha256(f.read()).hexdigest()[:16])
+    if not os.path.exists(stamp):
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(os.path.join(HERE, name), to)
+        done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=to, timeout=300,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        open(stamp, "w").close()
+    return os.path.join(to, "node_modules")
+
+
+class Bot:
+    """A bot program and what it wrote down."""
+
+    def __init__(self, rig, modules, program, record="bot", **env):
+        self.record = os.path.join(rig.dir, record + ".record")
+        self.output = os.path.join(rig.dir, record + ".output")
+        self.command = [sys.executable if program.endswith(".py") else "node", os.path.join(HERE, program)]
+        self.env = {**os.environ, "NODE_PATH": modules, "BOT_TOKEN": ALIAS, "BOT_RECORD": self.record,
+                    "BOT_API_ROOT": f"http://127.0.0.1:{rig.port}", **{k: str(v) for k, v in env.items()}}
+        self.process = None
+        rig.programs.append(self)
+
+    def start(self):
+        ready = len(self.lines("ready"))
+        with open(self.output, "ab") as out:
+            self.process = subprocess.Popen(self.command, env=self.env, stdin=subprocess.DEVNULL, stdout=out,
+                                            stderr=out)
+        wait_until(lambda: len(self.lines("ready")) > ready or self.process.poll() is not None, "the bot starts")
+        assert self.process.poll() is None, self.said()
+        return self
+
+    def kill(self):
+        end_process(self.process, signal.SIGKILL)
+
+    def said(self):
+        with open(self.output, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def lines(self, word=None):
+        try:
+            with open(self.record, encoding="utf-8") as f:
+                rows = [line.split() for line in f if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+        return [r for r in rows if word in (None, r[0])]
+
+    def handled(self):
+        return {int(r[1]) for r in self.lines("end")}
+
+    def begun(self):
+        return {int(r[1]) for r in self.lines("start")}
+
+    def in_order(self):
+        """Whether, in each chat, updates were begun in order, not counting those that came again."""
+        last, seen = {}, set()
+        for _, serial, chat in self.lines("start"):
+            serial = int(serial)
+            if serial in seen:
+                continue
+            seen.add(serial)
+            if serial < last.get(chat, -1):
+                return False
+            last[chat] = serial
+        return True
+
+
+@pytest.fixture
+def rig(spool, api):
+    spool.port, spool.programs = free_port(), []
+    spool.configure(listen={"dropin": f"127.0.0.1:{spool.port}"}, deliver="dropin",
+                    dropin_token_file=spool.write("alias", ALIAS))
+    yield spool
+    for bot in spool.programs:
+        if bot.process and bot.process.poll() is None:
+            bot.kill()
+
+
+def wait_handled(bot, count, timeout=60):
+    wait_until(lambda: len(bot.handled()) >= count, f"{count} updates handled", timeout)
+
+
+# ---- (a) tgspool is killed
+
+@pytest.mark.parametrize("program", POLLING)
+def test_tgspool_killed_under_a_bot(rig, api, modules, program):
+    rig.start()
+    bot = Bot(rig, modules, program, BOT_HANDLER_MS=2).start()
+    api.generate(500, chats=7)
+    rng = random.Random(program)
+    for kill in range(2):
+        wait_handled(bot, 60 + kill * 150)
+        time.sleep(rng.uniform(0, 0.1))
+        rig.kill()
+        rig.start()
+    wait_handled(bot, 500)
+    assert bot.process.poll() is None, bot.said()
+    assert bot.in_order()
+    rig.wait_counts(done=500, pending=0, processing=0, dead=0)
+
+
+# ---- (b) the bot is killed
+
+@pytest.mark.parametrize("program", POLLING)
+def test_a_bot_killed_in_its_handlers(rig, api, modules, program):
+    rig.start()
+    bot = Bot(rig, modules, program, BOT_HANDLER_MS=150).start()
+    api.generate(40, chats=8)
+    all_of_them = set(range(1, 41))
+    wait_until(lambda: len(bot.handled()) >= 3 and bot.begun() - bot.handled(), "some handlers at work")
+    bot.kill()
+    assert bot.begun() - bot.handled(), "nothing was in its handler"
+    interrupted = len(bot.handled())
+    assert interrupted < 40
+    consumer = rig.counts()["consumer"]
+    confirmed = consumer["confirmed"] + consumer["confirmed_before"]
+    assert confirmed == rig.counts()["done"]
+    bot.env["BOT_HANDLER_MS"] = "0"
+    bot.start()
+    rig.wait_counts(done=40, pending=0, processing=0)
+    wait_until(lambda: len(bot.handled()) >= 40 - confirmed, "what was not confirmed is handled")
+    lost = all_of_them - bot.handled()
+    if program in CONFIRM_AFTER:
+        wait_handled(bot, 40)
+        return
+    assert len(lost) <= confirmed
+    shown = rig.cli("status", code=None)
+    if lost:
+        assert f"{confirmed} confirmed, perhaps unhandled" in shown.stdout + shown.stderr
+    rig.cli("replay", "shop", "--state", "done", "--since", "5m")
+    wait_handled(bot, 40)
+
+
+# ---- (c) starts, stops, rivals
+
+@pytest.mark.parametrize("program", POLLING)
+def test_starts_stops_and_rivals(rig, api, modules, program):
+    rig.start()
+    bot = Bot(rig, modules, program).start()
+    api.generate(5)
+    wait_handled(bot, 5)
+    rig.wait_counts(done=5)
+    bot.process.terminate()
+    assert bot.process.wait(15) == 0, bot.said()
+    assert bot.lines("stopped") and not bot.lines("error"), bot.lines()
+    assert {q["method"].lower() for q in api.log(method=None)} <= {"getupdates", "getme", "getwebhookinfo"}
+    assert api.state()["confirmed"] == 5
+    bot.start()
+    wait_until(lambda: rig.counts()["consumer"]["waiting"], "it polls again")
+    rival = Bot(rig, modules, program, "rival").start()
+    wait_until(lambda: bot.lines("conflict") or rival.lines("conflict"), "the conflict that the library expects", 30)
+    assert not bot.lines("error") and not rival.lines("error"), bot.lines() + rival.lines()
+
+
+# ---- webhook bots
+
+@pytest.mark.parametrize("program", ["grammy-webhook.js", "telegraf-webhook.js", "python-telegram-bot.py"])
+def test_webhook_bots_behind_http(rig, api, modules, program):
+    secret, port = "secret-of-the-hook", free_port()
+    rig.configure(deliver="http", url=f"http://127.0.0.1:{port}/hook", concurrency=4,
+                  url_secret_file=rig.write("hook-secret", secret))
+    rig.start()
+    bot = Bot(rig, modules, program, BOT_PORT=port, BOT_SECRET=secret).start()
+    api.generate(30, chats=5)
+    rig.wait_counts(done=30, pending=0, processing=0)
+    assert bot.handled() == set(range(1, 31)) and bot.in_order()
+
+    def replies():
+        return sorted(q["args"] for q in api.log(method=None) if q["method"].lower() == "sendmessage")
+    wait_until(lambda: len(replies()) >= 30, "the replies arrive")
+    time.sleep(0.3)
+    texts = [t for t in (f"reply to {n}" for n in range(1, 31)) if sum(has(a, t) for a in replies()) == 1]
+    assert len(texts) == 30 and len(replies()) == 30
+
+
+def has(args, text):
+    """Whether the logged arguments of a call hold exactly this text, in whatever form they came."""
+    plain = args.replace("+", " ").replace("%20", " ")
+    at = plain.find(text)
+    return at >= 0 and not plain[at + len(text):at + len(text) + 1].isdigit()
