@@ -3,6 +3,7 @@ config accept; secrets show nowhere."""
 import json
 import os
 import pty
+import signal
 import stat
 import subprocess
 
@@ -220,3 +221,24 @@ def test_init_asks_without_echo(tmp_path):
     os.close(terminal)
     assert TOKEN.encode() not in shown
     assert (tmp_path / "bot.token").read_text() == TOKEN + "\n"
+
+
+# ---- reload -----------------------------------------------------------------------------------------------------------
+
+def test_reload_tells_what_is_unwise(spool):
+    spool.configure(deliver="pull")
+    spool.start()
+    assert "plain http" not in spool.log()
+    spool.configure(deliver="http", url="http://h.example.org/")
+    spool.process.send_signal(signal.SIGHUP)
+    spool.wait_log("url goes to another machine by plain http")
+
+
+def test_reload_cannot_move_a_listener(spool):
+    spool.configure(deliver="pull")
+    spool.start()
+    with open(spool.config, encoding="utf-8") as f:
+        text = f.read()
+    spool.write("tgspool.yaml", text.replace("listen:\n", "listen:\n  dropin: 127.0.0.1:8482\n"))
+    spool.process.send_signal(signal.SIGHUP)
+    spool.wait_log("listen.dropin cannot change while tgspool runs (from unset to 127.0.0.1:8482)")
