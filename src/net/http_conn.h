@@ -1,5 +1,5 @@
-/* The server's inside: what listening (http_server.c), reading (http_conn.c) and answering (http_reply.c)
- * share; for those three only. */
+/* The server's inside: what listening (http_server.c), the connection (http_conn.c), reading (http_read.c)
+ * and answering (http_reply.c) share; for those only. */
 #ifndef NET_HTTP_CONN_H
 #define NET_HTTP_CONN_H
 
@@ -10,6 +10,7 @@
 #include "net/stream.h"
 #include "net/tls.h"
 
+#define HTTP_READ_AHEAD 4096 /* bytes read ahead of the request under way */
 /* Less than this within body_timeout_ms is no progress. */
 #define HTTP_PIECE 1024
 
@@ -101,7 +102,21 @@ void http_conn_finish(struct http_conn *c, bool keep);
 bool http_conn_is_idle(const struct http_conn *c);
 /* Starts the time-out for bytes of an open exchange anew. */
 void http_conn_watch(struct http_conn *c);
+/* Sets the timer of an open exchange for whatever can come to its end. */
+void http_conn_arm(struct http_conn *c);
+int64_t http_conn_after(const struct http_conn *c, int64_t ms); /* as a deadline */
+/* The exchange goes on without its connection: its owner is told, or will find out when it answers. */
+void http_conn_orphan(struct http_exchange *x);
 void http_exchange_free(struct http_exchange *x);
+/* Whether it waits for more of its body. */
+bool http_wants_body(const struct http_exchange *x);
+
+/* ---- http_read.c ---------------------------------------------------------------------------------------- */
+
+/* Reads as many requests as are there, while each is answered at once. */
+void http_conn_advance(struct http_conn *c);
+/* The body will not be whole. A client that reads no answer yet is told why. */
+void http_conn_body_failed(struct http_conn *c, int status, const char *code, const char *why);
 
 /* ---- http_reply.c --------------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ libnet_a_SOURCES = \
 	src/net/dns.c src/net/dns.h \
 	src/net/http_client.c src/net/http_client.h \
 	src/net/http_conn.c src/net/http_conn.h \
+	src/net/http_read.c \
 	src/net/http_reply.c \
 	src/net/http_origin.c src/net/http_origin.h \
 	src/net/http_pool.c src/net/http_pool.h \
