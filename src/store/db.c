@@ -9,6 +9,7 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/overlay.h"
 
 /* What differs from family to family. */
 static const struct family_setting {
@@ -18,9 +19,9 @@ static const struct family_setting {
     bool bloom; /* asked for keys that mostly are not there */
 } settings[FAMILIES] = {
     [FAMILY_META] = {"default", 256 << 10, false, false}, [FAMILY_EVENTS] = {"events", 4 << 20, false, false},
-    [FAMILY_STATES] = {"states", 1 << 20, true, false},   [FAMILY_LANES] = {"lanes", 512 << 10, true, true},
-    [FAMILY_ORDER] = {"order", 512 << 10, true, false},   [FAMILY_DUE] = {"due", 512 << 10, true, false},
-    [FAMILY_IDS] = {"ids", 512 << 10, true, false},       [FAMILY_AUDIT] = {"audit", 64 << 10, false, false},
+    [FAMILY_STATES] = {"states", 1 << 20, true, false},   [FAMILY_LANES] = {"lanes", 1024 << 10, true, true},
+    [FAMILY_ORDER] = {"order", 1024 << 10, true, false},  [FAMILY_DUE] = {"due", 1024 << 10, true, false},
+    [FAMILY_IDS] = {"ids", 1024 << 10, true, true},       [FAMILY_AUDIT] = {"audit", 64 << 10, false, false},
     [FAMILY_MARKS] = {"marks", 512 << 10, true, false},
 };
 
@@ -34,16 +35,17 @@ struct db {
     rocksdb_cache_t *cache;
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *write, *write_sync;
-    rocksdb_writebatch_wi_t *batch;
-    size_t batch_bytes, batch_ops, family_ops[FAMILIES];
-    unsigned iterators; /* alive */
+    struct overlay *batch[FAMILIES]; /* the open batch */
+    unsigned iterators;              /* alive */
 };
 
 struct db_iter {
     struct db *db;
     rocksdb_readoptions_t *read;
-    rocksdb_iterator_t *it;
+    rocksdb_iterator_t *it;              /* what is on disk */
+    const struct overlay_entry *pending; /* what the batch has; the walk merges both */
     struct buf lower, upper;
+    bool from_batch, valid; /* of the current row */
 };
 
 const char *family_name(enum family f)
@@ -82,9 +84,16 @@ static rocksdb_options_t *family_options_new(const struct db *db, const struct f
     rocksdb_block_based_options_destroy(t);
     rocksdb_options_set_write_buffer_size(o, s->write_buffer);
     rocksdb_options_set_max_write_buffer_number(o, 3);
+    rocksdb_options_set_level0_file_num_compaction_trigger(o, 6);
+    rocksdb_options_set_level0_slowdown_writes_trigger(o, 40);
+    rocksdb_options_set_level0_stop_writes_trigger(o, 60);
     rocksdb_options_set_target_file_size_base(o, 8 << 20);
     rocksdb_options_set_max_bytes_for_level_base(o, 32 << 20);
     rocksdb_options_set_arena_block_size(o, s->write_buffer / 8);
+    if (s->bloom) {
+        rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, 0.1);
+        rocksdb_options_set_memtable_whole_key_filtering(o, 1);
+    }
     if (s->queue)
         rocksdb_options_add_compact_on_deletion_collector_factory(o, 1000, 500);
     return o;
@@ -166,100 +175,123 @@ struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct er
     db->write_sync = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_no_slowdown(db->write_sync, 1);
     rocksdb_writeoptions_set_sync(db->write_sync, 1);
-    db->batch = rocksdb_writebatch_wi_create(0, 1);
+    for (int f = 0; f < FAMILIES; f++)
+        db->batch[f] = overlay_new();
     return db;
 }
 
 void db_close(struct db *db)
 {
     assert(db->iterators == 0);
-    rocksdb_writebatch_wi_destroy(db->batch);
-    for (int f = 0; f < FAMILIES; f++)
+    for (int f = 0; f < FAMILIES; f++) {
+        overlay_free(db->batch[f]);
         rocksdb_column_family_handle_destroy(db->families[f]);
+    }
     rocksdb_close(db->handle);
     free_options(db);
     free(db);
 }
 
+/* Copies a value out. */
+static void give(struct buf *val, struct slice value)
+{
+    if (!val)
+        return;
+    buf_clear(val);
+    buf_add_slice(val, value);
+}
+
 int db_get(struct db *db, enum family f, struct slice key, struct buf *val, struct err *e)
 {
-    char *error = NULL, *p;
+    const struct overlay_entry *pending = overlay_find(db->batch[f], key);
+    char *error = NULL;
     size_t n;
 
     if (FAILPOINT("store.get"))
         return err_set(e, EX_IOERR, "cannot read the database: failpoint");
-    if (db->family_ops[f])
-        p = rocksdb_writebatch_wi_get_from_batch_and_db_cf(db->batch, db->handle, db->read, db->families[f],
-                                                           key.p, key.n, &n, &error);
-    else
-        p = rocksdb_get_cf(db->handle, db->read, db->families[f], key.p, key.n, &n, &error);
+    if (pending) {
+        if (!overlay_deleted(pending))
+            give(val, overlay_value(pending));
+        return !overlay_deleted(pending);
+    }
+    rocksdb_pinnableslice_t *p =
+        rocksdb_get_pinned_cf(db->handle, db->read, db->families[f], key.p, key.n, &error);
     if (error)
         return take_error(error, e, "cannot read the database");
     if (!p)
         return 0;
-    if (val) {
-        buf_clear(val);
-        buf_add(val, p, n);
-    }
-    rocksdb_free(p);
+    const char *bytes = rocksdb_pinnableslice_value(p, &n);
+    give(val, slice_make(bytes, n));
+    rocksdb_pinnableslice_destroy(p);
     return 1;
-}
-
-/* Accounts for an operation as RocksDB stores it: a dozen bytes beside key and value. */
-static void note_op(struct db *db, enum family f, size_t bytes)
-{
-    assert(db->iterators == 0);
-    db->batch_bytes += bytes + 12;
-    db->batch_ops++;
-    db->family_ops[f]++;
 }
 
 void db_put(struct db *db, enum family f, struct slice key, struct slice value)
 {
-    note_op(db, f, key.n + value.n);
-    rocksdb_writebatch_wi_put_cf(db->batch, db->families[f], key.p, key.n, value.p, value.n);
+    assert(db->iterators == 0);
+    overlay_put(db->batch[f], key, value);
 }
 
 void db_delete(struct db *db, enum family f, struct slice key)
 {
-    note_op(db, f, key.n);
-    rocksdb_writebatch_wi_delete_cf(db->batch, db->families[f], key.p, key.n);
+    assert(db->iterators == 0);
+    overlay_delete(db->batch[f], key);
 }
 
 size_t db_batch_bytes(const struct db *db)
 {
-    return db->batch_bytes;
+    size_t n = 0;
+
+    for (int f = 0; f < FAMILIES; f++)
+        n += overlay_bytes(db->batch[f]) + 12 * overlay_count(db->batch[f]); /* as RocksDB will store it */
+    return n;
 }
 
 size_t db_batch_ops(const struct db *db)
 {
-    return db->batch_ops;
+    size_t n = 0;
+
+    for (int f = 0; f < FAMILIES; f++)
+        n += overlay_count(db->batch[f]);
+    return n;
 }
 
-/* A batch keeps its memory when cleared: one that was large is made anew. */
-static void batch_reset(struct db *db)
+/* The open batch as RocksDB wants it. */
+static rocksdb_writebatch_t *batch_build(const struct db *db)
 {
-    if (db->batch_bytes > (64 << 10)) {
-        rocksdb_writebatch_wi_destroy(db->batch);
-        db->batch = rocksdb_writebatch_wi_create(0, 1);
-    } else {
-        rocksdb_writebatch_wi_clear(db->batch);
-    }
-    db->batch_bytes = db->batch_ops = 0;
-    memset(db->family_ops, 0, sizeof(db->family_ops));
+    rocksdb_writebatch_t *b = rocksdb_writebatch_create();
+
+    for (int f = 0; f < FAMILIES; f++)
+        for (const struct overlay_entry *e = overlay_first(db->batch[f]); e; e = overlay_next(e)) {
+            struct slice k = overlay_key(e), v = overlay_value(e);
+            if (overlay_deleted(e))
+                rocksdb_writebatch_delete_cf(b, db->families[f], k.p, k.n);
+            else
+                rocksdb_writebatch_put_cf(b, db->families[f], k.p, k.n, v.p, v.n);
+        }
+    return b;
+}
+
+/* Writes without asking whether it may fail. Returns RocksDB's message, or NULL. */
+static char *write_batch(struct db *db, bool sync)
+{
+    char *error = NULL;
+    rocksdb_writebatch_t *b = batch_build(db);
+
+    rocksdb_write(db->handle, sync ? db->write_sync : db->write, b, &error);
+    rocksdb_writebatch_destroy(b);
+    return error;
 }
 
 enum db_write db_write(struct db *db, bool sync, struct err *e)
 {
-    char *error = NULL;
-
-    if (db->batch_ops == 0)
+    if (db_batch_ops(db) == 0)
         return DB_WRITTEN;
     if (FAILPOINT("store.write")) {
         err_set(e, EX_IOERR, "cannot write the database: failpoint");
         return DB_FAILED;
     }
-    rocksdb_write_writebatch_wi(db->handle, sync ? db->write_sync : db->write, db->batch, &error);
+    char *error = write_batch(db, sync);
     if (error && strstr(error, "Write stall")) {
         rocksdb_free(error);
         return DB_STALLED;
@@ -272,7 +304,8 @@ enum db_write db_write(struct db *db, bool sync, struct err *e)
         take_error(error, e, "cannot write the database");
         return DB_FAILED;
     }
-    batch_reset(db);
+    for (int f = 0; f < FAMILIES; f++)
+        overlay_clear(db->batch[f]);
     return DB_WRITTEN;
 }
 
@@ -286,6 +319,37 @@ int db_sync(struct db *db, struct err *e)
     return error ? take_error(error, e, "cannot sync the database") : 0;
 }
 
+static struct slice disk_key(const struct db_iter *it)
+{
+    size_t n;
+    const char *p = rocksdb_iter_key(it->it, &n);
+    return slice_make(p, n);
+}
+
+/* Finds the row that the walk stands on: the lesser of both keys; the batch's where they are equal, and none where
+ * that is a deletion. */
+static void settle(struct db_iter *it)
+{
+    for (;;) {
+        bool on_disk = rocksdb_iter_valid(it->it);
+        bool in_batch = it->pending && key_compare(overlay_key(it->pending), buf_slice(&it->upper)) < 0;
+        it->valid = on_disk || in_batch;
+        if (!in_batch) {
+            it->from_batch = false;
+            return;
+        }
+        int order = on_disk ? key_compare(overlay_key(it->pending), disk_key(it)) : -1;
+        it->from_batch = order <= 0;
+        if (order > 0)
+            return;
+        if (order == 0)
+            rocksdb_iter_next(it->it);
+        if (!overlay_deleted(it->pending))
+            return;
+        it->pending = overlay_next(it->pending);
+    }
+}
+
 struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper)
 {
     struct db_iter *it = xcalloc(1, sizeof(*it));
@@ -297,39 +361,38 @@ struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, st
     rocksdb_readoptions_set_iterate_lower_bound(it->read, it->lower.p, it->lower.n);
     rocksdb_readoptions_set_iterate_upper_bound(it->read, it->upper.p, it->upper.n);
     it->it = rocksdb_create_iterator_cf(db->handle, it->read, db->families[f]);
-    if (db->family_ops[f])
-        it->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(db->batch, it->it, db->families[f]);
     rocksdb_iter_seek(it->it, lower.p, lower.n);
+    it->pending = overlay_seek(db->batch[f], lower);
     db->iterators++;
+    settle(it);
     return it;
 }
 
-/* The batch's part of the walk does not know the upper bound: it is checked here. */
 bool db_iter_valid(const struct db_iter *it)
 {
-    if (!rocksdb_iter_valid(it->it))
-        return false;
-    struct slice k = db_iter_key(it);
-    size_t n = k.n < it->upper.n ? k.n : it->upper.n;
-    int order = memcmp(k.p, it->upper.p, n);
-    return order < 0 || (order == 0 && k.n < it->upper.n);
+    return it->valid;
 }
 
 void db_iter_next(struct db_iter *it)
 {
-    rocksdb_iter_next(it->it);
+    if (it->from_batch)
+        it->pending = overlay_next(it->pending);
+    else
+        rocksdb_iter_next(it->it);
+    settle(it);
 }
 
 struct slice db_iter_key(const struct db_iter *it)
 {
-    size_t n;
-    const char *p = rocksdb_iter_key(it->it, &n);
-    return slice_make(p, n);
+    return it->from_batch ? overlay_key(it->pending) : disk_key(it);
 }
 
 struct slice db_iter_value(const struct db_iter *it)
 {
     size_t n;
+
+    if (it->from_batch)
+        return overlay_value(it->pending);
     const char *p = rocksdb_iter_value(it->it, &n);
     return slice_make(p, n);
 }

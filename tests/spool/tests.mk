@@ -13,6 +13,7 @@ check_PROGRAMS += \
 	tests/spool/test-keys \
 	tests/spool/test-model \
 	tests/spool/test-outcomes \
+	tests/spool/test-overlay \
 	tests/spool/test-people \
 	tests/spool/test-restart \
 	tests/spool/test-serve \
@@ -32,6 +33,8 @@ tests_spool_test_model_SOURCES = tests/spool/test-model.c $(SPOOL_MODEL)
 tests_spool_test_model_LDADD = $(SPOOL_LIBS)
 tests_spool_test_outcomes_SOURCES = tests/spool/test-outcomes.c $(SPOOL_WORLD)
 tests_spool_test_outcomes_LDADD = $(SPOOL_LIBS)
+tests_spool_test_overlay_SOURCES = tests/spool/test-overlay.c
+tests_spool_test_overlay_LDADD = libstore.a libbase.a -lcmocka
 tests_spool_test_people_SOURCES = tests/spool/test-people.c $(SPOOL_WORLD)
 tests_spool_test_people_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
