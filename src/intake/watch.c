@@ -16,7 +16,6 @@
 #include "wire/url.h"
 
 #define EVERY MINUTES(5)
-#define FIRST SECONDS(2) /* after the start */
 #define RETRY_FIRST SECONDS(5)
 #define DEADLINE SECONDS(30)
 #define ERROR_LINE_GAP_S 600 /* Telegram's errors repeat while deliveries fail */
@@ -26,7 +25,7 @@ struct watch {
     struct botapi *api;
     char bot[BOT_NAME_MAX + 1];
     char *url;                /* of webhook_url; NULL: a person sets another */
-    int64_t next_at;          /* 0: FIRST after the first tick */
+    int64_t next_at;          /* 0: at once */
     struct webhook_info info; /* of the latest good answer */
     enum watch_found found;
     char advice[512];
@@ -77,8 +76,8 @@ void watch_free(struct watch *w)
 
 void watch_set_token(struct watch *w, const char *token)
 {
-    if (botapi_set_token(w->api, token) && w->next_at)
-        w->next_at = 1;
+    if (botapi_set_token(w->api, token))
+        w->next_at = 0;
 }
 
 /* ---- what the answer says ----------------------------------------------------------------------- */
@@ -215,8 +214,6 @@ int64_t watch_tick(struct watch *w, int64_t now)
 {
     if (botapi_busy(w->api))
         return TIME_NEVER;
-    if (!w->next_at)
-        w->next_at = now + FIRST;
     if (now < w->next_at)
         return w->next_at;
     botapi_get_webhook_info(w->api, DEADLINE, replied, w);

@@ -105,6 +105,12 @@ static void waiting_free(struct waiting *q)
     free(q);
 }
 
+void webhook_cut(struct webhook *w)
+{
+    list_each(&w->waiting, it)
+        waiting_free(list_item(it, struct waiting, link));
+}
+
 static void hooks_free(struct hook *hooks, size_t n)
 {
     if (hooks)
@@ -116,8 +122,7 @@ void webhook_free(struct webhook *w)
 {
     if (!w)
         return;
-    list_each(&w->waiting, it)
-        waiting_free(list_item(it, struct waiting, link));
+    webhook_cut(w);
     hooks_free(w->hooks, w->n_hooks);
     free(w);
 }
@@ -164,6 +169,14 @@ void webhook_stop(struct webhook *w)
 bool webhook_idle(const struct webhook *w)
 {
     return list_empty(&w->waiting);
+}
+
+bool webhook_rests(const struct webhook *w, const struct spool_box *box)
+{
+    for (const struct list *it = w->waiting.next; it != &w->waiting; it = it->next)
+        if (list_item(it, const struct waiting, link)->box == box)
+            return false;
+    return true;
 }
 
 /* ---- who may send ------------------------------------------------------------------------------- */

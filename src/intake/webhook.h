@@ -17,8 +17,9 @@
 struct webhook;
 
 struct webhook *webhook_new(struct spool *sp);
-/* Exchanges that wait are forgotten: free the listener too. */
 void webhook_free(struct webhook *w);
+/* The listener is about to be freed: answers that wait are not given. */
+void webhook_cut(struct webhook *w);
 
 struct webhook_bot {
     const char *name;
@@ -37,6 +38,8 @@ void webhook_request(void *arg, struct http_exchange *x, const struct http_serve
 /* Intake ends: what comes now gets a 503. Those under way are still answered. */
 void webhook_stop(struct webhook *w);
 bool webhook_idle(const struct webhook *w);
+/* Whether no update of this box waits to be durable. */
+bool webhook_rests(const struct webhook *w, const struct spool_box *box);
 
 struct webhook_status {
     uint64_t taken;      /* updates that were answered 200 since the start */

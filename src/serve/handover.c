@@ -161,11 +161,24 @@ static void tell(struct handover *h)
         fail(h, why);
 }
 
-static void go_on(struct handover *h)
+/* Whether nothing is left to wait for but Telegram. */
+static bool is_drained(const struct handover *h, const struct spool_box_status *st)
 {
     const struct api_hooks *hooks = &h->of->api->hooks;
+
+    return h->paused && !st->counts.pending && !st->counts.processing &&
+           hooks->intake_rests(hooks->arg, spool_box_bot(h->box));
+}
+
+static void go_on(struct handover *h)
+{
     struct spool_box_status st;
 
+    if (!h->paused) {
+        if (h->lost && spool_healthy(h->of->api->sp, NULL))
+            pause_intake(h);
+        return;
+    }
     spool_box_status(h->box, &st);
     if (!st.paused_intake || st.orphan) {
         log_info(spool_box_bot(h->box), st.orphan ? "the handover ends: the bot left the config"
@@ -173,13 +186,21 @@ static void go_on(struct handover *h)
         end(h);
         return;
     }
-    if (h->lost)
-        pause_intake(h);
-    if (h->state == DRAINING && h->paused && !st.counts.pending && !st.counts.processing &&
-        hooks->intake_rests(hooks->arg, spool_box_bot(h->box)))
+    if (h->state == DRAINING && is_drained(h, &st))
         h->state = TELLING;
     if (h->state == TELLING)
         tell(h);
+}
+
+/* Whether a tick's commit, after handovers_serve, let it go on. */
+static bool can_go_on(const struct handover *h)
+{
+    struct spool_box_status st;
+
+    if (!h->paused)
+        return h->lost && spool_healthy(h->of->api->sp, NULL);
+    spool_box_status(h->box, &st);
+    return !st.paused_intake || (h->state == DRAINING && is_drained(h, &st));
 }
 
 /* ---- answering ---------------------------------------------------------------------------------- */
@@ -279,6 +300,8 @@ int64_t handovers_next_deadline(const struct handovers *all)
 
     for (struct list *it = all->all.next; it != &all->all; it = it->next) {
         const struct handover *h = list_item(it, struct handover, link);
+        if (can_go_on(h))
+            return 0;
         if (h->state == TELLING && !h->given && h->retry_at < first)
             first = h->retry_at;
     }

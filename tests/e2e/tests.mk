@@ -11,4 +11,6 @@ EXTRA_DIST += \
 	tests/e2e/test_handover_command.py \
 	tests/e2e/test_intake.py \
 	tests/e2e/test_proxy.py \
-	tests/e2e/test_webhook_command.py
+	tests/e2e/test_webhook_command.py \
+	tests/e2e/test_handover.py \
+	tests/e2e/test_webhook.py
