@@ -1,6 +1,7 @@
 /* Keeps the bots' parts together and gives each its turn. How they come and go is daemon/reload's. */
 #include "daemon/bots.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,12 @@
 #include "base/log.h"
 #include "daemon/configfile.h"
 #include "deliver/slots.h"
+#include "intake/giveback.h"
 #include "intake/poll.h"
+#include "intake/watch.h"
+#include "intake/webhook.h"
 #include "serve/api_event.h"
+#include "serve/dropin.h"
 #include "spool/spool.h"
 #include "wire/json.h"
 
@@ -20,60 +25,81 @@ static struct bot *bot_at(struct list *link)
     return list_item(link, struct bot, link);
 }
 
-void bots_init(struct bots *b, struct loop *loop, struct spool *spool)
+void bots_init(struct bots *b, struct loop *loop)
 {
-    *b = (struct bots){.loop = loop, .spool = spool};
+    *b = (struct bots){.loop = loop};
     list_init(&b->all);
+}
+
+void bots_open(struct bots *b, struct spool *spool)
+{
+    b->spool = spool;
+    b->webhook = webhook_new(spool);
+    b->dropin = dropin_new(b->loop, spool);
 }
 
 static void bot_free(struct bot *bot)
 {
     poll_free(bot->poll);
+    watch_free(bot->watch);
     slots_free(bot->slots);
+    slots_free(bot->calls);
     list_del(&bot->link);
     free(bot);
 }
 
 void bots_clear(struct bots *b)
 {
-    each_bot(b, it) bot_free(bot_at(it));
+    each_bot(b, it)
+        bot_free(bot_at(it));
+    webhook_free(b->webhook);
+    b->webhook = NULL;
+    dropin_free(b->dropin);
+    b->dropin = NULL;
     setup_free(b->setup);
     b->setup = NULL;
 }
 
 void bots_tick(struct bots *b, int64_t now)
 {
-    each_bot(b, it)
-    {
+    each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->poll)
             poll_tick(bot->poll, now);
         slots_tick(bot->slots);
+        slots_tick(bot->calls);
     }
+    dropin_tick(b->dropin);
 }
 
 static bool bot_ended(const struct bot *bot)
 {
-    return (!bot->poll || poll_stopped(bot->poll)) && slots_idle(bot->slots);
+    return (!bot->poll || poll_stopped(bot->poll)) && slots_idle(bot->slots) && slots_idle(bot->calls);
 }
 
 int64_t bots_after_commit(struct bots *b, int64_t now)
 {
-    int64_t deadline = TIME_NEVER;
+    int64_t deadline = dropin_next_deadline(b->dropin);
 
-    each_bot(b, it)
-    {
+    each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->leaving && bot_ended(bot)) {
             log_info(bot->name, "has ended; its events are kept");
             spool_detach(bot->box);
+            spool_detach(bot->out);
             bot_free(bot);
             continue;
         }
         int64_t at = slots_next_deadline(bot->slots);
         if (at < deadline)
             deadline = at;
+        at = slots_next_deadline(bot->calls);
+        if (at < deadline)
+            deadline = at;
         at = bot->poll ? poll_tick(bot->poll, now) : TIME_NEVER;
+        if (at < deadline)
+            deadline = at;
+        at = bot->watch && !bot->leaving && !b->stopping ? watch_tick(bot->watch, now) : TIME_NEVER;
         if (at < deadline)
             deadline = at;
     }
@@ -83,19 +109,22 @@ int64_t bots_after_commit(struct bots *b, int64_t now)
 void bots_stop(struct bots *b)
 {
     b->stopping = true;
-    each_bot(b, it)
-    {
+    webhook_stop(b->webhook);
+    dropin_stop(b->dropin);
+    each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->poll)
             poll_stop(bot->poll);
-        if (!bot->leaving)
-            slots_shutdown(bot->slots);
+        if (bot->leaving)
+            continue;
+        slots_shutdown(bot->slots);
+        slots_shutdown(bot->calls);
     }
 }
 
 bool bots_stopped(const struct bots *b)
 {
-    if (!b->stopping)
+    if (!b->stopping || !webhook_idle(b->webhook))
         return false;
     for (const struct list *it = b->all.next; it != &b->all; it = it->next)
         if (!bot_ended(bot_at((struct list *)it)))
@@ -115,13 +144,17 @@ int64_t bots_shutdown_wait(const struct bots *b)
 
 struct bot *bots_by_id(struct bots *b, int64_t bot_id)
 {
-    each_bot(b, it) if (bot_at(it)->bot_id == bot_id) return bot_at(it);
+    each_bot(b, it)
+        if (bot_at(it)->bot_id == bot_id)
+            return bot_at(it);
     return NULL;
 }
 
 struct bot *bots_by_name(struct bots *b, const char *name)
 {
-    each_bot(b, it) if (!bot_at(it)->leaving && !strcmp(bot_at(it)->name, name)) return bot_at(it);
+    each_bot(b, it)
+        if (!bot_at(it)->leaving && !strcmp(bot_at(it)->name, name))
+            return bot_at(it);
     return NULL;
 }
 
@@ -133,18 +166,11 @@ size_t bots_count(const struct bots *b)
 /* ---- for the API
  * --------------------------------------------------------------------------------------------------- */
 
-void bots_intake_status(void *arg, const char *name, struct json_out *j)
+static void write_poll(const struct poll *p, struct json_out *j)
 {
-    struct bot *bot = bots_by_name(arg, name);
     struct poll_status st;
 
-    json_object(j);
-    if (!bot || !bot->poll) {
-        json_kv_cstr(j, "mode", "none");
-        json_object_end(j);
-        return;
-    }
-    poll_status(bot->poll, &st);
+    poll_status(p, &st);
     json_kv_cstr(j, "mode", "poll");
     json_kv_cstr(j, "state", st.state);
     json_kv_int(j, "offset", st.offset);
@@ -156,6 +182,43 @@ void bots_intake_status(void *arg, const char *name, struct json_out *j)
         json_kv_uint(j, "tries", st.tries);
         json_kv_cstr(j, "trouble", st.trouble);
     }
+}
+
+static void write_webhook(struct webhook *w, const struct bot *bot, struct json_out *j)
+{
+    struct webhook_status st = {.held = "it begins"};
+    struct watch_status at;
+
+    webhook_status(w, bot->name, &st);
+    watch_status(bot->watch, &at);
+    json_kv_cstr(j, "mode", "webhook");
+    json_kv_cstr(j, "state", st.held ? "held" : "taking");
+    json_kv_uint(j, "taken", st.taken);
+    json_kv_uint(j, "refused", st.refused);
+    event_write_time(j, "answered_at", st.answered_at);
+    json_kv_cstr(j, "webhook", watch_found_name(at.found));
+    event_write_time(j, "asked_at", at.asked_at);
+    json_kv_int(j, "upstream_pending", at.pending);
+    event_write_time(j, "last_error_at", at.last_error_at);
+    json_kv_cstr(j, "last_error", at.last_error_at ? at.last_error : NULL);
+    if (at.trouble_since)
+        event_write_time(j, "trouble_since", at.trouble_since);
+    if (at.advice[0] || at.trouble_since)
+        json_kv_cstr(j, "trouble", at.advice[0] ? at.advice : at.trouble);
+}
+
+void bots_intake_status(void *arg, const char *name, struct json_out *j)
+{
+    struct bots *b = arg;
+    const struct bot *bot = bots_by_name(b, name);
+
+    json_object(j);
+    if (bot && bot->poll)
+        write_poll(bot->poll, j);
+    else if (bot && bot->watch)
+        write_webhook(b->webhook, bot, j);
+    else
+        json_kv_cstr(j, "mode", "none");
     json_object_end(j);
 }
 
@@ -163,8 +226,8 @@ void bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq)
 {
     struct bot *bot = bots_by_name(arg, name);
 
-    if (bot && box == BOX_IN)
-        slots_kill_event(bot->slots, seq);
+    if (bot)
+        slots_kill_event(box == BOX_IN ? bot->slots : bot->calls, seq);
 }
 
 bool bots_pulled(void *arg, const char *name)
@@ -173,4 +236,53 @@ bool bots_pulled(void *arg, const char *name)
     const struct bot_config *bot = config_bot(b->setup->config, name);
 
     return bot && bot->deliver == DELIVER_PULL;
+}
+
+bool bots_intake_rests(void *arg, const char *name)
+{
+    struct bots *b = arg;
+    const struct bot *bot = bots_by_name(b, name);
+
+    if (!bot)
+        return true;
+    return bot->poll ? poll_rests(bot->poll) : webhook_rests(b->webhook, bot->box);
+}
+
+void *bots_give_back(void *arg, const char *name, given_back_fn *told, void *told_arg, char why[256])
+{
+    struct bots *b = arg;
+    struct bot *bot = bots_by_name(b, name);
+    struct err e = ERR_NONE;
+
+    for (size_t i = 0; bot && i < b->setup->config->n_bots; i++) {
+        const struct bot_secrets *s = &b->setup->secrets[i];
+        if (s->bot_id != bot->bot_id)
+            continue;
+        struct giveback_options o = {
+            .loop = b->loop,
+            .box = bot->box,
+            .bot = &b->setup->config->bots[i],
+            .token = s->token,
+            .proxy_url = s->proxy_url,
+            .now = clock_now(),
+        };
+        struct giveback *g = giveback_new(&o, told, told_arg, &e);
+        if (!g)
+            snprintf(why, 256, "%.255s", e.text);
+        return g;
+    }
+    snprintf(why, 256, "the bot is in no section of the config");
+    return NULL;
+}
+
+void bots_give_back_end(void *given)
+{
+    giveback_free(given);
+}
+
+void bots_consumer_status(void *arg, const char *name, struct json_out *j)
+{
+    const struct bots *b = arg;
+
+    dropin_status(b->dropin, name, j);
 }

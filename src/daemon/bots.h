@@ -1,4 +1,4 @@
-/* The bots that run: each with its box, its slots and, if it polls, its poll. */
+/* The bots that run: each with its boxes, their slots and, if it polls, its poll. */
 #ifndef DAEMON_BOTS_H
 #define DAEMON_BOTS_H
 
@@ -8,8 +8,10 @@
 #include "base/list.h"
 #include "core/config.h"
 #include "core/event.h"
+#include "core/given_back.h"
 
 struct bots;
+struct dropin;
 struct json_out;
 struct loop;
 struct poll;
@@ -17,27 +19,35 @@ struct setup;
 struct slots;
 struct spool;
 struct spool_box;
+struct watch;
+struct webhook;
 
 struct bot {
     struct list link;
     struct bots *of;
     char name[BOT_NAME_MAX + 1]; /* of its section */
     int64_t bot_id;
-    struct spool_box *box;
+    struct spool_box *box, *out;
     struct slots *slots;
-    struct poll *poll; /* NULL: intake is none */
-    bool leaving;      /* its section is gone: freed when its handlers have ended */
+    struct slots *calls; /* of the box out */
+    struct poll *poll;   /* NULL: intake is not poll */
+    struct watch *watch; /* NULL: intake is not webhook */
+    bool leaving;        /* its section is gone: freed when its handlers have ended */
 };
 
 struct bots {
     struct loop *loop;
     struct spool *spool;
     struct list all;
-    struct setup *setup; /* what they run by; owned. NULL before the first reload_apply */
+    struct webhook *webhook; /* for those with intake: webhook; owned */
+    struct dropin *dropin;   /* what the listener of that name serves; owned */
+    struct setup *setup;     /* what they run by; owned. NULL before the first reload_apply */
     bool stopping;
 };
 
-void bots_init(struct bots *b, struct loop *loop, struct spool *spool);
+void bots_init(struct bots *b, struct loop *loop);
+/* Before the first reload_apply. */
+void bots_open(struct bots *b, struct spool *spool);
 /* Ends everything at once. */
 void bots_clear(struct bots *b);
 
@@ -60,5 +70,9 @@ size_t bots_count(const struct bots *b);
 void bots_intake_status(void *arg, const char *name, struct json_out *j);
 void bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq);
 bool bots_pulled(void *arg, const char *name);
+bool bots_intake_rests(void *arg, const char *name);
+void *bots_give_back(void *arg, const char *name, given_back_fn *told, void *told_arg, char why[256]);
+void bots_give_back_end(void *given);
+void bots_consumer_status(void *arg, const char *name, struct json_out *j);
 
 #endif

@@ -16,11 +16,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/options.h"
 #include "daemon/bots.h"
 #include "daemon/configfile.h"
 #include "daemon/happened.h"
+#include "daemon/listeners.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
+#include "net/listen.h"
 #include "net/loop.h"
 #include "serve/api.h"
 #include "serve/socket.h"
@@ -37,6 +40,7 @@ struct daemon {
     struct spool *spool;
     struct bots bots;
     struct api *api;
+    struct listeners listeners;
     struct socket_server *socket;
     struct happened happened;
     int64_t started_at;
@@ -65,6 +69,7 @@ static void on_stop(void *arg, int signo)
     d->stop_by = loop_now(d->loop) + wait;
     notify_stopping();
     notify_extend_timeout(wait + STOP_SLACK);
+    listeners_stop(&d->listeners);
     bots_stop(&d->bots);
 }
 
@@ -150,8 +155,11 @@ static void reload(struct daemon *d)
     d->reload = false;
     if (d->stop_by != TIME_NEVER)
         return;
+    struct err e = ERR_NONE;
     notify_reloading();
-    if (reload_from_file(&d->bots, d->config_path)) {
+    if (listeners_reload(&d->listeners, &e) < 0)
+        log_error(NULL, "reload refused, the old certificate and configuration stay: %s", e.text);
+    else if (reload_from_file(&d->bots, d->config_path)) {
         const struct config *c = d->bots.setup->config;
         log_setup(c->log_level, c->log_format, d->journal);
     }
@@ -247,8 +255,12 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .now = clock_now,
         .us = clock_boot_us,
         .intake_status = bots_intake_status,
+        .consumer_status = bots_consumer_status,
         .kill_event = bots_kill_event,
         .pulled = bots_pulled,
+        .intake_rests = bots_intake_rests,
+        .give_back = bots_give_back,
+        .give_back_end = bots_give_back_end,
         .arg = &d->bots,
         .happened = happened_log,
         .happened_arg = &d->happened,
@@ -256,6 +268,8 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
     struct socket_options o = {.path = c->socket, .mode = c->socket_mode, .group = c->socket_group};
 
     d->api = api_new(d->spool, &hooks);
+    if (listeners_open(&d->listeners, d->loop, &d->bots, d->api, e) < 0)
+        return -1;
     d->socket = socket_new(d->loop, d->api, &o, e);
     return d->socket ? 0 : -1;
 }
@@ -263,6 +277,7 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
 static void stop_all(struct daemon *d)
 {
     socket_free(d->socket);
+    listeners_close(&d->listeners);
     api_free(d->api);
     bots_clear(&d->bots);
     if (d->spool)
@@ -278,18 +293,23 @@ int daemon_run(const char *config_path, struct err *e)
     if (!setup)
         return -1;
     const struct config *c = setup->config;
+    if (c->socket_group && listen_find_group(c->socket_group, NULL, e) < 0) {
+        e->exit_code = EX_CONFIG;
+        option_err_prefix(e, c, NULL, "socket_group");
+        setup_free(setup);
+        return -1;
+    }
     prepare_process();
     notify_init();
     d.journal = to_journal();
     log_setup(c->log_level, c->log_format, d.journal);
-    for (size_t i = 0; i < c->n_warnings; i++)
-        log_warn(NULL, "%s", c->warnings[i]);
+    setup_log_warnings(setup);
     d.started_at = clock_now();
     d.loop = loop_new();
-    bots_init(&d.bots, d.loop, NULL);
+    bots_init(&d.bots, d.loop);
     if (open_spool(&d, c, e))
         goto failed;
-    d.bots.spool = d.spool;
+    bots_open(&d.bots, d.spool);
     log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu %s, spool in %s", c->n_bots,
              c->n_bots == 1 ? "bot" : "bots", c->dir);
     if (reload_apply(&d.bots, setup, e))

@@ -14,6 +14,9 @@
 #include "daemon/configfile.h"
 #include "deliver/slots.h"
 #include "intake/poll.h"
+#include "intake/watch.h"
+#include "intake/webhook.h"
+#include "serve/dropin.h"
 #include "spool/spool.h"
 
 struct plan {
@@ -22,10 +25,13 @@ struct plan {
     const struct bot_config *old_config; /* NULL: a new bot */
     const struct bot_secrets *old_secrets;
     struct bot *bot;
-    bool fresh;        /* bot is new, and not yet in the list */
-    bool reconfigured; /* its slots have the new configuration */
-    bool new_poll;     /* poll replaces what the bot has */
+    bool fresh;              /* bot is new, and not yet in the list */
+    bool reconfigured;       /* its slots have the new configuration, */
+    bool calls_reconfigured; /* and those of its box out */
+    bool new_poll;           /* poll replaces what the bot has */
     struct poll *poll;
+    bool new_watch; /* watch likewise */
+    struct watch *watch;
 };
 
 /* ---- comparing
@@ -36,14 +42,21 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
+/* Whether Telegram is reached in the same way, but for the token. */
+static bool same_line(const struct plan *p)
+{
+    const struct bot_config *a = p->old_config, *b = p->config;
+
+    return same(a->name, b->name) && same(a->api_root, b->api_root) && same(a->ca_file, b->ca_file) &&
+           same(p->old_secrets->proxy_url, p->secrets->proxy_url) && a->ip == b->ip;
+}
+
 /* Whether a poll can go on as it is, but for the token. */
 static bool same_poll(const struct plan *p)
 {
     const struct bot_config *a = p->old_config, *b = p->config;
 
-    if (!same(a->name, b->name) || !same(a->api_root, b->api_root) || !same(a->ca_file, b->ca_file) ||
-        !same(a->token_file, b->token_file) || !same(p->old_secrets->proxy_url, p->secrets->proxy_url) ||
-        a->ip != b->ip || a->poll_timeout_ms != b->poll_timeout_ms ||
+    if (!same_line(p) || a->poll_timeout_ms != b->poll_timeout_ms ||
         a->n_allowed_updates != b->n_allowed_updates)
         return false;
     for (size_t i = 0; i < a->n_allowed_updates; i++)
@@ -98,22 +111,53 @@ static int check_section(struct bots *b, const struct setup *s, size_t i, struct
                    old->name, s->secrets[i].bot_id, st.counts.pending + st.counts.processing, old->bot_id);
 }
 
+/* What the box out is served by. */
+static struct slots_calls calls_of(struct bot *bot, const struct bot_config *config,
+                                   const struct bot_secrets *secrets)
+{
+    return (struct slots_calls){.bot = config,
+                                .token = secrets->token,
+                                .proxy_url = secrets->proxy_url,
+                                .reread_token = reread_token,
+                                .reread_arg = bot};
+}
+
+static void attach_boxes(struct bots *b, struct bot *bot, const struct bot_config *config)
+{
+    struct spool_policy policy;
+
+    spool_policy_from(config, &policy);
+    bot->box = spool_attach(b->spool, bot->bot_id, BOX_IN, bot->name, &policy);
+    spool_policy_calls(config, &policy);
+    bot->out = spool_attach(b->spool, bot->bot_id, BOX_OUT, bot->name, &policy);
+}
+
+/* Of one that never ran. */
+static void bot_drop(struct bot *bot)
+{
+    slots_free(bot->slots);
+    slots_free(bot->calls);
+    spool_detach(bot->box);
+    spool_detach(bot->out);
+    free(bot);
+}
+
 static struct bot *bot_new(struct bots *b, const struct plan *p, struct err *e)
 {
     struct bot *bot = xcalloc(1, sizeof(*bot));
-    struct spool_policy policy;
 
     list_init(&bot->link);
     bot->of = b;
     snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
     bot->bot_id = p->secrets->bot_id;
-    spool_policy_from(p->config, &policy);
-    bot->box = spool_attach(b->spool, bot->bot_id, BOX_IN, bot->name, &policy);
+    attach_boxes(b, bot, p->config);
     bot->slots = slots_new(b->loop, bot->box, p->config, p->secrets->url_secret, e);
+    struct slots_calls calls = calls_of(bot, p->config, p->secrets);
     if (bot->slots)
+        bot->calls = slots_new_calls(b->loop, bot->out, &calls, e);
+    if (bot->calls)
         return bot;
-    spool_detach(bot->box);
-    free(bot);
+    bot_drop(bot);
     return NULL;
 }
 
@@ -127,6 +171,43 @@ static void find_old(struct bots *b, struct plan *p)
             p->old_config = &s->config->bots[i];
             p->old_secrets = &s->secrets[i];
         }
+}
+
+/* Its poll, or its watch, if the old one cannot go on. */
+static int prepare_intake(struct bots *b, struct plan *p, struct err *e)
+{
+    bool polls = p->config->intake == INTAKE_POLL, hooks = p->config->intake == INTAKE_WEBHOOK;
+
+    p->new_poll = polls ? !p->bot->poll || !same_poll(p) : p->bot->poll != NULL;
+    p->new_watch =
+        hooks ? !p->bot->watch || !same_line(p) || !same(p->old_config->webhook_url, p->config->webhook_url)
+              : p->bot->watch != NULL;
+    if (polls && p->new_poll) {
+        struct poll_options o = {
+            .loop = b->loop,
+            .box = p->bot->box,
+            .bot = p->config,
+            .token = p->secrets->token,
+            .proxy_url = p->secrets->proxy_url,
+            .reread_token = reread_token,
+            .reread_arg = p->bot,
+            .before = p->bot->poll,
+        };
+        p->poll = poll_new(&o, e);
+        return p->poll ? 0 : err_prefix(e, "bots.%s", p->config->name);
+    }
+    if (hooks && p->new_watch) {
+        struct watch_options o = {
+            .loop = b->loop,
+            .box = p->bot->box,
+            .bot = p->config,
+            .token = p->secrets->token,
+            .proxy_url = p->secrets->proxy_url,
+        };
+        p->watch = watch_new(&o, e);
+        return p->watch ? 0 : err_prefix(e, "bots.%s", p->config->name);
+    }
+    return 0;
 }
 
 static int prepare(struct bots *b, struct plan *p, struct err *e)
@@ -146,23 +227,12 @@ static int prepare(struct bots *b, struct plan *p, struct err *e)
         if (slots_reconfigure(p->bot->slots, p->config, p->secrets->url_secret, e))
             return -1;
         p->reconfigured = true;
+        struct slots_calls calls = calls_of(p->bot, p->config, p->secrets);
+        if (slots_reconfigure_calls(p->bot->calls, &calls, e))
+            return -1;
+        p->calls_reconfigured = true;
     }
-    bool polls = p->config->intake == INTAKE_POLL;
-    p->new_poll = polls ? !p->bot->poll || !same_poll(p) : p->bot->poll != NULL;
-    if (!polls || !p->new_poll)
-        return 0;
-    struct poll_options o = {
-        .loop = b->loop,
-        .box = p->bot->box,
-        .bot = p->config,
-        .token = p->secrets->token,
-        .proxy_url = p->secrets->proxy_url,
-        .reread_token = reread_token,
-        .reread_arg = p->bot,
-        .before = p->bot->poll,
-    };
-    p->poll = poll_new(&o, e);
-    return p->poll ? 0 : err_prefix(e, "bots.%s", p->config->name);
+    return prepare_intake(b, p, e);
 }
 
 static void undo(struct plan *p)
@@ -170,29 +240,43 @@ static void undo(struct plan *p)
     struct err ignored = ERR_NONE;
 
     poll_free(p->poll);
+    watch_free(p->watch);
     if (p->fresh) {
-        slots_free(p->bot->slots);
-        spool_detach(p->bot->box);
-        free(p->bot);
-    } else if (p->reconfigured) {
+        bot_drop(p->bot);
+        return;
+    }
+    if (p->reconfigured)
         slots_reconfigure(p->bot->slots, p->old_config, p->old_secrets->url_secret, &ignored);
+    if (p->calls_reconfigured) {
+        struct slots_calls calls = calls_of(p->bot, p->old_config, p->old_secrets);
+        slots_reconfigure_calls(p->bot->calls, &calls, &ignored);
     }
 }
 
 /* ---- carrying out
  * --------------------------------------------------------------------------------------------------- */
 
+/* Telegram confirms by itself what a webhook took: the offset of an earlier poll means nothing any more. */
+static void drop_offset(struct spool_box *box)
+{
+    struct poll_position p;
+
+    spool_get_position(box, &p);
+    if (!p.offset)
+        return;
+    p.offset = 0;
+    spool_set_position(box, &p);
+}
+
 static void carry_out(struct bots *b, struct plan *p)
 {
     struct bot *bot = p->bot;
-    struct spool_policy policy;
 
     if (p->fresh) {
         list_add_tail(&b->all, &bot->link);
     } else {
         snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
-        spool_policy_from(p->config, &policy);
-        spool_attach(b->spool, bot->bot_id, BOX_IN, bot->name, &policy);
+        attach_boxes(b, bot, p->config);
     }
     if (p->new_poll) {
         poll_free(bot->poll);
@@ -200,6 +284,52 @@ static void carry_out(struct bots *b, struct plan *p)
     } else if (bot->poll) {
         poll_set_token(bot->poll, p->secrets->token);
     }
+    if (p->new_watch) {
+        watch_free(bot->watch);
+        bot->watch = p->watch;
+    } else if (bot->watch) {
+        watch_set_token(bot->watch, p->secrets->token);
+    }
+    if (p->config->intake == INTAKE_WEBHOOK)
+        drop_offset(bot->box);
+}
+
+/* The webhook listener gets to know who takes webhooks now, and by what secret. */
+static void set_hooks(struct bots *b)
+{
+    const struct setup *s = b->setup;
+    struct webhook_bot *hooks = xcalloc(s->config->n_bots, sizeof(*hooks));
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->config->n_bots; i++)
+        if (s->config->bots[i].intake == INTAKE_WEBHOOK)
+            hooks[n++] = (struct webhook_bot){
+                .name = s->config->bots[i].name,
+                .secret = s->secrets[i].webhook_secret,
+                .box = bots_by_id(b, s->secrets[i].bot_id)->box,
+            };
+    webhook_set_bots(b->webhook, hooks, n);
+    free(hooks);
+}
+
+/* And the drop-in listener, whom it stands in for. */
+static void set_dropin(struct bots *b)
+{
+    const struct setup *s = b->setup;
+    size_t n = s->config->listen_dropin ? s->config->n_bots : 0;
+    struct dropin_bot_options *bots = xcalloc(n + 1, sizeof(*bots));
+
+    for (size_t i = 0; i < n; i++)
+        bots[i] = (struct dropin_bot_options){
+            .bot_id = s->secrets[i].bot_id,
+            .box = bots_by_id(b, s->secrets[i].bot_id)->box,
+            .config = &s->config->bots[i],
+            .token = s->secrets[i].token,
+            .alias = s->secrets[i].dropin_token,
+            .proxy_url = s->secrets[i].proxy_url,
+        };
+    dropin_set_bots(b->dropin, bots, n);
+    free(bots);
 }
 
 static bool in_setup(const struct setup *s, int64_t bot_id)
@@ -219,6 +349,7 @@ static void leave(struct bot *bot)
     if (bot->poll)
         poll_stop(bot->poll);
     slots_shutdown(bot->slots);
+    slots_shutdown(bot->calls);
 }
 
 int reload_apply(struct bots *b, struct setup *s, struct err *e)
@@ -241,8 +372,7 @@ int reload_apply(struct bots *b, struct setup *s, struct err *e)
         free(plans);
         return -1;
     }
-    list_each(&b->all, it)
-    {
+    list_each(&b->all, it) {
         struct bot *bot = list_item(it, struct bot, link);
         if (!in_setup(s, bot->bot_id))
             leave(bot);
@@ -251,6 +381,8 @@ int reload_apply(struct bots *b, struct setup *s, struct err *e)
         carry_out(b, &plans[i]);
     setup_free(b->setup);
     b->setup = s;
+    set_hooks(b);
+    set_dropin(b);
     free(plans);
     return 0;
 }
@@ -262,6 +394,7 @@ bool reload_from_file(struct bots *b, const char *path)
 
     if (s && !config_check_reload(b->setup->config, s->config, &e) && !reload_apply(b, s, &e)) {
         log_info(NULL, "reloaded %s: %zu %s", path, bots_count(b), bots_count(b) == 1 ? "bot" : "bots");
+        setup_log_warnings(b->setup);
         return true;
     }
     if (s)

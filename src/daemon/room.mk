@@ -5,6 +5,7 @@ libdaemon_a_SOURCES = \
 	src/daemon/configfile.c src/daemon/configfile.h \
 	src/daemon/daemon.c src/daemon/daemon.h \
 	src/daemon/happened.c src/daemon/happened.h \
+	src/daemon/listeners.c src/daemon/listeners.h \
 	src/daemon/notify.c src/daemon/notify.h \
 	src/daemon/reload.c src/daemon/reload.h \
 	src/daemon/secrets.c src/daemon/secrets.h
