@@ -96,15 +96,39 @@ void model_accept(struct model *m, int64_t update_id, int64_t chat, int text)
     e->lane = lane_of(m->w->policy.order, &place, seq);
 }
 
-/* Puts the decision of the table into the model. */
-static void decided(struct model_event *e, const struct decision *d, int64_t now)
+/* The keys of an event whose try ends. */
+static void settle_keys(struct model *m, const struct model_event *e)
 {
+    for (int i = 0; i < MODEL_KEYS; i++) {
+        struct model_key *k = &m->keys[i];
+        if (k->holder != e->seq)
+            continue;
+        k->holder = 0;
+        if (e->state == STATE_DONE)
+            k->done_until = m->w->now + MODEL_TTL;
+    }
+}
+
+/* Puts the decision of the table into the model. */
+static void decided(struct model *m, struct model_event *e, const struct decision *d)
+{
+    int64_t now = m->w->now;
+
     e->state = d->state;
     e->reason = d->reason;
     e->attempts += d->add_attempts;
     e->interrupted += d->add_interrupted;
     e->due = d->state == STATE_PENDING && d->due > now ? d->due : 0;
     e->waiting = e->due > 0;
+    e->served_id = 0;
+    settle_keys(m, e);
+}
+
+static void discarded(struct model *m, struct model_event *e)
+{
+    static const struct decision d = {.state = STATE_DEAD, .reason = REASON_DISCARDED};
+
+    decided(m, e, &d);
 }
 
 static struct decision decide(struct model *m, const struct model_event *e, enum outcome_kind kind,
@@ -117,28 +141,99 @@ static struct decision decide(struct model *m, const struct model_event *e, enum
     return d;
 }
 
-void model_complete(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms)
+/* Whether a claim still holds its event. */
+static bool holds(struct model *m, const struct claim *c)
+{
+    const struct model_event *e = model_find(m, c->ev.seq);
+    struct event_state st = world_state(m->w, c->ev.seq);
+
+    return e->state == STATE_PROCESSING && !e->served_id && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
+}
+
+static bool key_is_done(const struct model *m, int key)
+{
+    return m->keys[key].done_until > m->w->now;
+}
+
+static struct slice key_text(int key)
+{
+    static const char names[MODEL_KEYS][2] = {"a", "b", "c", "d", "e", "f"};
+
+    return slice_str(names[key]);
+}
+
+/* Tells the spool, and forgets the claim. */
+static enum completed complete_spool(struct model *m, struct claim *c, const struct outcome *o,
+                                     unsigned n_calls, int key)
 {
     struct world *w = m->w;
-    struct model_event *e = model_find(m, c->ev.seq);
-    struct event_state st = world_state(w, c->ev.seq);
-    struct breaker b = world_status(w).breaker;
-    bool ours = e->state == STATE_PROCESSING && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
+    struct slice keys[1];
+    struct spool_call calls[4];
+    struct spool_extras extras = {
+        .keys = keys, .keys_ttl_ms = MODEL_TTL, .calls = calls, .n_calls = n_calls, .n_keys = key >= 0};
 
-    enum completed rc = world_complete(w, c, kind, after_ms);
+    if (key >= 0)
+        keys[0] = key_text(key);
+    for (unsigned i = 0; i < n_calls; i++)
+        calls[i] = (struct spool_call){.method = "sendMessage",
+                                       .content_type = "text/plain",
+                                       .body = LIT("{}"),
+                                       .lane = {.type = i % 2 ? LANE_EVENT : LANE_CHAT}};
+    enum completed rc = spool_complete_with(w->box, c->ev.seq, c->token, o, &extras);
+    world_drop(w, c);
     m->n_held_before = w->n_held;
-    assert_int_equal(rc, ours ? COMPLETED : COMPLETE_LOST);
+    return rc;
+}
+
+void model_complete_with(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms,
+                         unsigned n_calls, int key)
+{
+    struct model_event *e = model_find(m, c->ev.seq);
+    struct event_state st = world_state(m->w, c->ev.seq);
+    struct breaker b = world_status(m->w).breaker;
+    struct outcome o = {.kind = kind, .after_ms = after_ms};
+    bool ours = holds(m, c);
+
+    assert_int_equal(complete_spool(m, c, &o, n_calls, key), ours ? COMPLETED : COMPLETE_LOST);
     if (!ours)
         return;
     struct decision d = decide(m, e, kind, after_ms, &st, &b);
-    decided(e, &d, w->now);
+    decided(m, e, &d);
+    if (kind != OUTCOME_DONE)
+        return;
+    m->calls += n_calls;
+    if (key >= 0 && !key_is_done(m, key))
+        m->keys[key] = (struct model_key){.done_until = m->w->now + MODEL_TTL};
+}
+
+void model_complete(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms)
+{
+    model_complete_with(m, c, kind, after_ms, 0, -1);
+}
+
+void model_ask_key(struct model *m, int key, struct claim *c)
+{
+    struct model_key *k = &m->keys[key];
+    enum keyed want = KEY_FIRST;
+
+    if (c && !holds(m, c))
+        want = KEY_LOST;
+    else if (key_is_done(m, key))
+        want = KEY_IS_DONE;
+    else if (k->holder && !(c && k->holder == c->ev.seq))
+        want = KEY_IS_HELD;
+    enum keyed got = spool_key(m->w->box, key_text(key), MODEL_TTL, c ? c->ev.seq : 0, c ? c->token : NULL);
+    assert_int_equal(got, want);
+    if (want == KEY_FIRST && c)
+        *k = (struct model_key){.holder = c->ev.seq};
+    else if (want == KEY_FIRST)
+        *k = (struct model_key){.done_until = m->w->now + MODEL_TTL};
 }
 
 void model_extend(struct model *m, struct claim *c, int64_t by_ms)
 {
     struct model_event *e = model_find(m, c->ev.seq);
-    struct event_state st = world_state(m->w, c->ev.seq);
-    bool ours = e->state == STATE_PROCESSING && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
+    bool ours = holds(m, c);
     int64_t deadline = 0;
 
     enum completed rc = spool_extend(m->w->box, c->ev.seq, c->token, by_ms, &deadline);
@@ -187,10 +282,7 @@ void model_discard(struct model *m, uint64_t seq, bool force)
 
     assert_int_equal(spool_discard(m->w->box, seq, force, "test"), want);
     if (want == ACTED) {
-        e->state = STATE_DEAD;
-        e->reason = REASON_DISCARDED;
-        e->due = 0;
-        e->waiting = false;
+        discarded(m, e);
     }
 }
 
@@ -198,6 +290,82 @@ void model_pause(struct model *m, bool paused)
 {
     spool_pause(m->w->box, false, paused);
     m->paused = paused;
+}
+
+static void let_go_served(struct model *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->events[i].served_id) {
+            m->events[i].served_id = 0;
+            m->events[i].state = STATE_PENDING;
+        }
+    m->unserving = false;
+}
+
+void model_set_serve(struct model *m, bool serve)
+{
+    struct world *w = m->w;
+
+    w->policy.serve = serve;
+    spool_attach(w->sp, BOT_ID, BOX_IN, "shop", &w->policy);
+    m->unserving = !serve;
+}
+
+void model_serve(struct model *m, unsigned max)
+{
+    struct served out[MODEL_EVENTS];
+    unsigned n = 0, got = spool_serve(m->w->box, max, SIZE_MAX, NULL, NULL, out);
+
+    for (size_t i = 0; i < m->n && n < max && m->w->policy.serve && !m->paused; i++) {
+        struct model_event *e = &m->events[i];
+        if (!unfinished(e))
+            continue;
+        if (e->state == STATE_PROCESSING && !e->served_id)
+            break; /* held by another deliverer */
+        if (e->state == STATE_PENDING) {
+            m->last_served = e->update_id > m->last_served ? e->update_id : m->last_served + 1;
+            e->served_id = m->last_served;
+            e->state = STATE_PROCESSING;
+            e->push = true;
+            e->due = 0;
+            e->waiting = false;
+        }
+        assert_true(n < got);
+        assert_int_equal(out[n].seq, e->seq);
+        assert_int_equal(out[n].served_id, e->served_id);
+        assert_int_equal(out[n].ev.update_id, e->update_id);
+        buf_free(&out[n++].record);
+    }
+    assert_int_equal(got, n);
+}
+
+void model_confirm(struct model *m, int64_t offset)
+{
+    static const struct decision done = {.state = STATE_DONE, .add_attempts = 1};
+    unsigned n = 0, got = spool_serve_confirm(m->w->box, offset);
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct model_event *e = &m->events[i];
+        if (!unfinished(e))
+            continue;
+        if (!e->served_id || e->served_id >= offset)
+            break;
+        decided(m, e, &done);
+        n++;
+    }
+    assert_int_equal(got, n);
+}
+
+void model_drop(struct model *m, uint64_t keep)
+{
+    uint64_t left = count(m, STATE_PENDING) + count(m, STATE_PROCESSING);
+
+    assert_true(spool_serve_drop(m->w->box, keep, "test"));
+    for (size_t i = 0; i < m->n && left > keep; i++)
+        if (unfinished(&m->events[i])) {
+            discarded(m, &m->events[i]);
+            left--;
+        }
 }
 
 /* Reaps in the model what the spool must have reaped, and sees that it did. If the breaker opened by one of them, those
@@ -211,6 +379,8 @@ void model_work(struct model *m)
     for (size_t i = 0; i < m->n; i++)
         before[i] = world_state(w, m->events[i].seq);
     spool_work(w->sp);
+    if (m->unserving)
+        let_go_served(m);
     int64_t lease = w->policy.lease_ms, grace = m->opened_at + (lease < 30000 ? lease : 30000);
     bool opened = !b.open && world_status(w).breaker.open;
     for (size_t i = 0; i < m->n; i++) {
@@ -223,7 +393,7 @@ void model_work(struct model *m)
         if (opened && world_state(w, e->seq).attempts == e->attempts)
             then.open = true;
         struct decision d = decide(m, e, OUTCOME_LEASE_EXPIRED, -1, &before[i], &then);
-        decided(e, &d, w->now);
+        decided(m, e, &d);
     }
 }
 
@@ -233,7 +403,9 @@ void model_claim(struct model *m, unsigned max, bool push)
     struct breaker b = world_status(w).breaker;
     unsigned processing = count(m, STATE_PROCESSING), ready = 0;
     unsigned free = processing < w->policy.concurrency ? w->policy.concurrency - processing : 0;
-    unsigned allowed = m->paused ? 0 : breaker_allows(&b, free < max ? free : max, w->now);
+    unsigned allowed = m->paused || m->unserving || w->policy.serve
+                           ? 0
+                           : breaker_allows(&b, free < max ? free : max, w->now);
     uint64_t want[MODEL_EVENTS];
 
     for (size_t i = 0; i < m->n; i++)
@@ -310,6 +482,7 @@ void model_compare(struct model *m)
                      reason_name(e->reason), e->attempts, e->interrupted, (unsigned long long)e->replayed_as);
         if (e->state == STATE_PROCESSING)
             assert_int_equal(st.push, e->push);
+        assert_int_equal(st.served_id, e->served_id);
         if (e->state == STATE_PROCESSING && !e->push)
             assert_int_equal(st.deadline, e->deadline);
         if (e->state == STATE_PENDING && e->due > w->now)
@@ -321,10 +494,17 @@ void model_compare(struct model *m)
     assert_int_equal(s.counts.dead, m->dead_before + count(m, STATE_DEAD));
     assert_int_equal(s.counts.duplicates, m->duplicates);
     assert_int_equal(s.paused_deliver, m->paused);
+    assert_int_equal(spool_last_served(w->box), m->last_served);
+    struct spool_box *out = spool_find_box(w->sp, "shop", BOX_OUT);
+    if (out)
+        spool_box_status(out, &s);
+    assert_int_equal(out ? s.counts.received : 0, m->calls);
+    assert_int_equal(out ? s.counts.pending : 0, m->calls);
+    s = world_status(w);
     assert_int_equal(s.oldest_unfinished_at == 0, s.counts.pending + s.counts.processing == 0);
 }
 
-/* What a dead process of ours held is released; pull leases go on. */
+/* What a dead process of ours held is released; pull leases go on, and what was served stays so. */
 void model_reopen(struct model *m, int64_t gap_ms, enum order order)
 {
     struct world *w = m->w;
@@ -337,11 +517,13 @@ void model_reopen(struct model *m, int64_t gap_ms, enum order order)
     w->policy.order = order;
     world_reopen(w, gap_ms);
     m->opened_at = w->now;
+    if (!w->policy.serve)
+        let_go_served(m);
     for (size_t i = 0; i < m->n; i++) {
         struct model_event *e = &m->events[i];
-        if (e->state == STATE_PROCESSING && e->push) {
+        if (e->state == STATE_PROCESSING && e->push && !e->served_id) {
             struct decision d = decide(m, e, OUTCOME_RELEASED, -1, &before[i], &b);
-            decided(e, &d, w->now);
+            decided(m, e, &d);
         }
     }
     m->n_held_before = 0;
@@ -359,6 +541,8 @@ void model_drain(struct model *m)
         model_begin(m);
         if (m->paused)
             model_pause(m, false);
+        if (w->policy.serve)
+            model_set_serve(m, false);
         while (w->n_held)
             model_complete(m, w->held[0], OUTCOME_DONE, -1);
         model_work(m);

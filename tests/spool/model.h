@@ -7,6 +7,8 @@
 #include "world.h"
 
 #define MODEL_EVENTS 1000
+#define MODEL_KEYS 6
+#define MODEL_TTL 30000 /* of every key */
 
 struct model_event {
     uint64_t seq;
@@ -22,6 +24,13 @@ struct model_event {
     int64_t deadline; /* while processing */
     bool push;
     uint64_t replay_of, replayed_as;
+    int64_t served_id; /* while handed out by the drop-in API */
+};
+
+/* Held by an event, or done until its time is up, or neither. */
+struct model_key {
+    uint64_t holder;
+    int64_t done_until;
 };
 
 struct model {
@@ -32,6 +41,10 @@ struct model {
     uint64_t last_seq;
     int64_t opened_at; /* no lease is reaped in the grace after it */
     bool paused;
+    bool unserving; /* since the next work lets go what was served */
+    int64_t last_served;
+    struct model_key keys[MODEL_KEYS];
+    uint64_t calls;
     uint64_t duplicates;
     uint64_t done_before, dead_before; /* events that ended and were forgotten by model_fold */
     uint64_t expected[HELD_MAX];       /* seqs claimed in the open tick, in order */
@@ -44,11 +57,20 @@ void model_init(struct model *m, struct world *w);
 void model_begin(struct model *m);
 void model_accept(struct model *m, int64_t update_id, int64_t chat, int text);
 void model_complete(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms);
+/* The same, with n_calls calls and, unless it is negative, a key. */
+void model_complete_with(struct model *m, struct claim *c, enum outcome_kind kind, int64_t after_ms,
+                         unsigned n_calls, int key);
+void model_ask_key(struct model *m, int key, struct claim *c);
 void model_extend(struct model *m, struct claim *c, int64_t by_ms);
 void model_replay(struct model *m, uint64_t seq);
 void model_discard(struct model *m, uint64_t seq, bool force);
 void model_pause(struct model *m, bool paused);
 void model_work(struct model *m);
+/* Another deliverer: the drop-in API, or not. */
+void model_set_serve(struct model *m, bool serve);
+void model_serve(struct model *m, unsigned max);
+void model_confirm(struct model *m, int64_t offset);
+void model_drop(struct model *m, uint64_t keep);
 void model_claim(struct model *m, unsigned max, bool push);
 /* Commits, takes the claims, and compares everything. */
 void model_commit(struct model *m);

@@ -36,7 +36,29 @@ static void random_complete(struct model *m)
         return;
     struct claim *c = m->w->held[any((int64_t)m->w->n_held)];
     enum outcome_kind kind = kinds[any(ARRAY_LEN(kinds))];
-    model_complete(m, c, kind, kind == OUTCOME_LIMITED || any(3) == 0 ? any(20000) : -1);
+    int64_t after = kind == OUTCOME_LIMITED || any(3) == 0 ? any(20000) : -1;
+    unsigned calls = any(4) ? 0 : (unsigned)any(4);
+    model_complete_with(m, c, kind, after, calls, any(4) ? -1 : (int)any(MODEL_KEYS));
+}
+
+static void random_key(struct model *m)
+{
+    struct claim *c = m->w->n_held && any(5) ? m->w->held[any((int64_t)m->w->n_held)] : NULL;
+
+    model_ask_key(m, (int)any(MODEL_KEYS), c);
+}
+
+/* What a client of the drop-in API does: an offset, and the next run; rarely it starts anew. */
+static void random_client(struct model *m)
+{
+    if (any(6) == 0)
+        model_set_serve(m, !m->w->policy.serve);
+    if (any(2))
+        model_confirm(m, any(10) ? m->last_served + 1 - any(3) : any(2000));
+    if (any(3))
+        model_serve(m, 1 + (unsigned)any(8));
+    if (any(20) == 0)
+        model_drop(m, (uint64_t)any(6));
 }
 
 static void random_wait(struct model *m)
@@ -57,7 +79,7 @@ static void end_tick(struct model *m)
 
 static void random_op(struct model *m)
 {
-    switch (any(14)) {
+    switch (any(18)) {
     case 0:
     case 1:
     case 2:
@@ -91,6 +113,13 @@ static void random_op(struct model *m)
             model_reopen(m, any(50000), orders[any(ARRAY_LEN(orders))]);
             model_begin(m);
         }
+        break;
+    case 12:
+        random_key(m);
+        break;
+    case 13:
+    case 14:
+        random_client(m);
         break;
     default:
         end_tick(m);
