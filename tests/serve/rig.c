@@ -110,7 +110,8 @@ void rig_start(struct rig *r, struct reply *p, const char *method, const char *p
                                   .query = slice_str(mark ? mark + 1 : NULL),
                                   .body = slice_str(body),
                                   .who = "tester",
-                                  .on_socket = true};
+                                  .on_socket = !r->only_bot,
+                                  .only_bot = r->only_bot};
 
     *p = (struct reply){0};
     spool_begin(r->w.sp, r->w.now);

@@ -21,6 +21,7 @@ struct rig {
     struct api *api;
     int64_t us_a_look; /* how far the microsecond clock goes with each look at it */
     bool pulled;
+    const char *only_bot; /* of the requests; NULL: all */
     unsigned killed, happened;
     uint64_t killed_seq;
 };

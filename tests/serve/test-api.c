@@ -30,7 +30,7 @@ static void test_unknown_things(void **state)
 
     rig_refused(r, 404, "not_found", "GET", "/", NULL);
     rig_refused(r, 404, "not_found", "GET", "/metrics", NULL);
-    rig_refused(r, 404, "not_found", "POST", "/v1/keys", "{}");
+    rig_refused(r, 404, "not_found", "POST", "/v1/keyes", "{}");
     rig_refused(r, 404, "not_found", "GET", "/v1/events/", NULL);
     rig_refused(r, 405, "method", "GET", "/v1/claim", NULL);
     rig_refused(r, 405, "method", "POST", "/v1/status", NULL);

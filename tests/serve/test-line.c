@@ -132,6 +132,48 @@ static void test_every_field_survives(void **state)
     buf_free(&line);
 }
 
+/* A call keeps what an update does not have, and its lane is found anew. */
+static void test_calls_survive(void **state)
+{
+    struct event ev = {.seq = 3,
+                       .received_at = INT64_C(1795974368007),
+                       .kind = "sendPhoto",
+                       .place = {.has_chat = true, .chat = 42},
+                       .lane = {LANE_CHAT, 42, 0},
+                       .hash = {1, 2, 3, 4, 5, 6, 7, 255},
+                       .is_call = true,
+                       .once = true,
+                       .made_by = 7,
+                       .content_type = "multipart/form-data; boundary=\"b\"",
+                       .payload =
+                           LIT("--b\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n42\r\n--b--")};
+    struct event_state st = {.state = STATE_PENDING};
+    struct buf out = BUF_EMPTY;
+    struct event_line l;
+    struct json_out j;
+    char why[256];
+
+    (void)state;
+    json_start(&j, &out);
+    event_write(&j, "shop", 123, BOX_OUT, &ev, &st, true);
+    json_end(&j);
+    assert_int_equal(event_line_read(buf_slice(&out), &l, why), 0);
+    assert_true(l.ev.is_call && l.ev.once && !l.ev.has_update_id);
+    assert_string_equal(l.ev.kind, "sendPhoto");
+    assert_string_equal(l.ev.content_type, ev.content_type);
+    assert_memory_equal(l.ev.hash, ev.hash, sizeof(ev.hash));
+    assert_true(lane_eq(l.ev.lane, ev.lane) && l.ev.place.has_chat && l.ev.place.chat == 42);
+    assert_true(slice_eq(l.ev.payload, ev.payload));
+    event_line_free(&l);
+    struct slice hash = LIT("\"hash\":\"01020304050607ff\"");
+    char *at = memmem(out.p, out.n, hash.p, hash.n);
+    assert_non_null(at);
+    at[1] = 'H'; /* without it a call would be another one each time */
+    assert_int_equal(event_line_read(buf_slice(&out), &l, why), -1);
+    event_line_free(&l);
+    buf_free(&out);
+}
+
 static void test_lines_that_are_refused(void **state)
 {
 #define HEAD "{\"bot\":\"s\",\"bot_id\":1,\"box\":\"in\",\"received_at\":1,"
@@ -210,9 +252,9 @@ static void test_member_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_payload_survives),     cmocka_unit_test(test_deep_payload_is_not_embedded),
-        cmocka_unit_test(test_every_field_survives), cmocka_unit_test(test_lines_that_are_refused),
-        cmocka_unit_test(test_member_bytes),
+        cmocka_unit_test(test_payload_survives),       cmocka_unit_test(test_deep_payload_is_not_embedded),
+        cmocka_unit_test(test_every_field_survives),   cmocka_unit_test(test_calls_survive),
+        cmocka_unit_test(test_lines_that_are_refused), cmocka_unit_test(test_member_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

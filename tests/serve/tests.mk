@@ -8,15 +8,19 @@ SERVE_STAGE = tests/serve/rig.c tests/serve/rig.h tests/spool/world.c tests/spoo
 if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/serve/test-api \
+	tests/serve/test-calls \
 	tests/serve/test-commands \
 	tests/serve/test-dropin \
 	tests/serve/test-lease \
 	tests/serve/test-line \
+	tests/serve/test-network \
 	tests/serve/test-params \
 	tests/serve/test-show \
 	tests/serve/test-socket
 tests_serve_test_api_SOURCES = tests/serve/test-api.c $(SERVE_STAGE)
 tests_serve_test_api_LDADD = $(SERVE_SPOOL)
+tests_serve_test_calls_SOURCES = tests/serve/test-calls.c $(SERVE_STAGE)
+tests_serve_test_calls_LDADD = $(SERVE_SPOOL)
 tests_serve_test_commands_SOURCES = tests/serve/test-commands.c
 tests_serve_test_commands_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 tests_serve_test_dropin_SOURCES = tests/serve/test-dropin.c
@@ -25,6 +29,8 @@ tests_serve_test_lease_SOURCES = tests/serve/test-lease.c $(SERVE_STAGE)
 tests_serve_test_lease_LDADD = $(SERVE_SPOOL)
 tests_serve_test_line_SOURCES = tests/serve/test-line.c
 tests_serve_test_line_LDADD = $(SERVE_PURE)
+tests_serve_test_network_SOURCES = tests/serve/test-network.c $(SERVE_STAGE)
+tests_serve_test_network_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 tests_serve_test_params_SOURCES = tests/serve/test-params.c
 tests_serve_test_params_LDADD = $(SERVE_PURE)
 tests_serve_test_show_SOURCES = tests/serve/test-show.c

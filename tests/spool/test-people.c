@@ -24,6 +24,8 @@ static void replay(void **state)
     assert_true(copy > behind);
     world_expect(w, seq, STATE_DEAD, REASON_REJECTED, 1); /* the old one keeps its state */
     assert_int_equal(world_state(w, seq).replayed_as, copy);
+    assert_int_equal(world_status(w).counts.dead, 1);
+    assert_int_equal(world_status(w).counts.dead_replayed, 1);
     world_expect(w, copy, STATE_PENDING, REASON_NONE, 0);
     struct event_ref ref = {.bot = "shop", .update_id = 5};
     uint64_t found = 0;
