@@ -22,7 +22,7 @@ def handle(update, context):
     message = update.message
     serial = re.search(r"n=(\d+)", message.text).group(1)
     record("start", serial, message.chat.id)
-    time.sleep(int(os.environ.get("BOT_HANDLER_MS", 0)) / 1000)
+    time.sleep(int(os.environ.get("BOT_HANDLER_MS", 0)) * (1 + int(serial) % 7) / 1000)
     if "BOT_PORT" in os.environ:
         message.reply_text(f"reply to {serial}")
     record("end", serial, message.chat.id)

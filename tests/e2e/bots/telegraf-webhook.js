@@ -7,7 +7,8 @@ const common = require("./common.js");
 const bot = new Telegraf(common.token, { telegram: { apiRoot: common.apiRoot, webhookReply: true } });
 bot.on("message", async (ctx) => {
   await common.handle(ctx.message);
-  await ctx.reply("reply to " + /n=(\d+)/.exec(ctx.message.text)[1]);
+  // of the methods that telegraf puts into answers, the one that can carry a number
+  await ctx.deleteMessage(Number(/n=(\d+)/.exec(ctx.message.text)[1]));
 });
 http.createServer(bot.webhookCallback("/hook", { secretToken: common.secret }))
   .listen(common.port, "127.0.0.1", () => common.record("ready"));
