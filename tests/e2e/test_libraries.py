@@ -24,7 +24,7 @@ def modules():
     """The libraries from npm; its folder of node_modules."""
     if not shutil.which("npm"):
         pytest.skip("no npm: install nodejs and npm")
-    to = os.path.join(BUILD, "tests", "e2e", "bots")
+    to = os.path.join(BUILD, "tests", "logs", "npm")
     os.makedirs(to, exist_ok=True)
     with open(os.path.join(HERE, "package-lock.json"), "rb") as f:
         stamp = os.path.join(to, "installed-" + hashlib.sha256(f.read()).hexdigest()[:16])
@@ -38,6 +38,14 @@ def modules():
     return os.path.join(to, "node_modules")
 
 
+def check_python_library():
+    """The bot is written for 13, Debian 12's; 20 and later have another interface."""
+    version = subprocess.run([sys.executable, "-W", "ignore", "-c", "import telegram; print(telegram.__version__)"],
+                             capture_output=True, text=True).stdout
+    if not version.startswith("13."):
+        pytest.skip(f"python3-python-telegram-bot 13 is wanted; there is {version.strip() or 'none'}")
+
+
 class Bot:
     """A bot program and what it wrote down."""
 
@@ -48,6 +56,8 @@ class Bot:
         self.env = {**os.environ, "NODE_PATH": modules, "BOT_TOKEN": ALIAS, "BOT_RECORD": self.record,
                     "BOT_API_ROOT": f"http://127.0.0.1:{rig.port}", **{k: str(v) for k, v in env.items()}}
         self.process = None
+        if program.endswith(".py"):
+            check_python_library()
         rig.programs.append(self)
 
     def start(self):
