@@ -60,12 +60,20 @@ void bots_clear(struct bots *b)
     b->setup = NULL;
 }
 
+/* Whether Telegram is to be asked about its webhook. */
+static bool asks(const struct bot *bot)
+{
+    return bot->watch && !bot->leaving && !bot->of->stopping;
+}
+
 void bots_tick(struct bots *b, int64_t now)
 {
     each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->poll)
             poll_tick(bot->poll, now);
+        if (asks(bot))
+            watch_tick(bot->watch, now);
         slots_tick(bot->slots);
         slots_tick(bot->calls);
     }
@@ -99,7 +107,7 @@ int64_t bots_after_commit(struct bots *b, int64_t now)
         at = bot->poll ? poll_tick(bot->poll, now) : TIME_NEVER;
         if (at < deadline)
             deadline = at;
-        at = bot->watch && !bot->leaving && !b->stopping ? watch_tick(bot->watch, now) : TIME_NEVER;
+        at = asks(bot) ? watch_tick(bot->watch, now) : TIME_NEVER;
         if (at < deadline)
             deadline = at;
     }

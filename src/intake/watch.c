@@ -1,4 +1,4 @@
-/* One question every five minutes. What the answer says is told when it changes. */
+/* One question every five minutes. The reply's callback only notes what came; the rest is done in watch_tick. What the answer says is told when it changes. */
 #include "intake/watch.h"
 
 #include <stdio.h>
@@ -24,8 +24,14 @@ struct watch {
     struct spool_box *box;
     struct botapi *api;
     char bot[BOT_NAME_MAX + 1];
-    char *url;                /* of webhook_url; NULL: a person sets another */
-    int64_t next_at;          /* 0: at once */
+    char *url;       /* of webhook_url; NULL: a person sets another */
+    int64_t next_at; /* 0: at once */
+    bool answered;   /* what follows waits for the tick */
+    enum botapi_class class;
+    int64_t retry_after_s;
+    char sentence[400];
+    bool has_news;
+    struct webhook_info news;
     struct webhook_info info; /* of the latest good answer */
     enum watch_found found;
     char advice[512];
@@ -69,6 +75,7 @@ void watch_free(struct watch *w)
     if (!w)
         return;
     botapi_free(w->api);
+    webhook_info_free(&w->news);
     webhook_info_free(&w->info);
     free(w->url);
     free(w);
@@ -152,23 +159,21 @@ static void tell(struct watch *w, enum watch_found found, const struct webhook_i
     }
 }
 
-static void take_info(struct watch *w, const struct json *result, int64_t now)
+static void take_news(struct watch *w, int64_t now)
 {
-    struct webhook_info i;
+    const struct webhook_info *i = &w->news;
+    enum watch_found found = judge(w, i);
 
     w->asked_at = now;
-    if (webhook_info_read(result, &i) < 0) {
-        webhook_info_free(&i);
-        return;
-    }
-    enum watch_found found = judge(w, &i);
     if (found != WATCH_OURS || !w->url) /* what is ours already says nothing about the time before */
-        before_keep(w->box, &i);
-    advise(w, found, &i);
-    tell(w, found, &i);
+        before_keep(w->box, i);
+    advise(w, found, i);
+    tell(w, found, i);
     w->found = found;
     webhook_info_free(&w->info);
-    w->info = i;
+    w->info = w->news;
+    w->news = (struct webhook_info){.url = NULL};
+    w->has_news = false;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------- */
@@ -189,22 +194,36 @@ static void note_trouble(struct watch *w, const char *sentence, int64_t now)
     snprintf(w->trouble, sizeof(w->trouble), "%s", sentence);
 }
 
-/* The reply's callback. It comes from the loop, with the spool's batch open. */
 static void replied(void *arg, struct botapi_reply *r)
 {
     struct watch *w = arg;
-    int64_t now = clock_now(), wait = backoff_wait(EVERY, EVERY, 1, dice());
 
+    w->answered = true;
+    w->class = r->class;
+    w->retry_after_s = r->retry_after_s;
+    snprintf(w->sentence, sizeof(w->sentence), "%s", r->sentence);
     if (r->class == BOTAPI_OK) {
+        webhook_info_free(&w->news);
+        w->has_news = webhook_info_read(r->result, &w->news) == 0;
+    }
+}
+
+static void take_answer(struct watch *w, int64_t now)
+{
+    int64_t wait = backoff_wait(EVERY, EVERY, 1, dice());
+
+    w->answered = false;
+    if (w->class == BOTAPI_OK) {
         if (w->trouble_since)
             log_info(w->bot, "Telegram can be asked about the webhook again");
         w->trouble_since = w->tries = 0;
-        take_info(w, r->result, now);
+        if (w->has_news)
+            take_news(w, now);
     } else {
-        note_trouble(w, r->sentence, now);
-        if (r->class == BOTAPI_LIMITED && r->retry_after_s >= 0 && r->retry_after_s < HOURS(24) / 1000)
-            wait = SECONDS(r->retry_after_s);
-        else if (r->class == BOTAPI_TRANSIENT)
+        note_trouble(w, w->sentence, now);
+        if (w->class == BOTAPI_LIMITED && w->retry_after_s >= 0 && w->retry_after_s < HOURS(24) / 1000)
+            wait = SECONDS(w->retry_after_s);
+        else if (w->class == BOTAPI_TRANSIENT)
             wait = backoff_wait(RETRY_FIRST, EVERY, w->tries, dice());
     }
     w->next_at = now + wait;
@@ -212,6 +231,8 @@ static void replied(void *arg, struct botapi_reply *r)
 
 int64_t watch_tick(struct watch *w, int64_t now)
 {
+    if (w->answered)
+        take_answer(w, now);
     if (botapi_busy(w->api))
         return TIME_NEVER;
     if (now < w->next_at)

@@ -324,6 +324,96 @@ static void test_token(void **state)
     assert_string_equal(http.path, "/bot123456:other/getUpdates");
 }
 
+/* What is pending is never dropped. */
+static void test_webhook_calls(void **state)
+{
+    char kind[] = "message";
+    char *allowed[] = {kind};
+    struct botapi_webhook h = {.url = "https://a.example/hook/shop",
+                               .secret = "s3cret",
+                               .max_connections = 7,
+                               .allowed_updates = allowed,
+                               .n_allowed = 1,
+                               .deadline_ms = 30000};
+
+    (void)state;
+    botapi_set_webhook(api, &h, take, NULL);
+    assert_string_equal(http.path, "/bot" TOKEN "/setWebhook");
+    assert_string_equal(buf_str(&http.body),
+                        "{\"url\":\"https://a.example/hook/shop\",\"secret_token\":\"s3cret\","
+                        "\"max_connections\":7,\"allowed_updates\":[\"message\"]}");
+    answer_with(400, "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: bad webhook\"}", true,
+                -1);
+    assert_int_equal(got.class, BOTAPI_REJECTED);
+    botapi_delete_webhook(api, 30000, take, NULL);
+    assert_string_equal(http.path, "/bot" TOKEN "/deleteWebhook");
+    assert_string_equal(buf_str(&http.body), "{}");
+    answer_with(200, "{\"ok\":true,\"result\":true}", true, -1);
+    assert_int_equal(got.class, BOTAPI_OK);
+    botapi_log_out(api, 30000, take, NULL);
+    assert_string_equal(http.path, "/bot" TOKEN "/logOut");
+    answer_with(200, "{\"ok\":true,\"result\":true}", true, -1);
+    botapi_close(api, 30000, take, NULL);
+    assert_string_equal(http.path, "/bot" TOKEN "/close");
+    answer_with(429, "{\"ok\":false,\"error_code\":429,\"parameters\":{\"retry_after\":600}}", true, -1);
+    assert_int_equal(got.class, BOTAPI_LIMITED);
+    assert_int_equal(got.retry_after_s, 600);
+}
+
+static void test_the_default_list(void **state)
+{
+    struct botapi_poll q = {.limit = 1, .default_updates = true, .deadline_ms = 30000};
+
+    (void)state;
+    botapi_get_updates(api, &q, take, NULL);
+    assert_string_equal(buf_str(&http.body), "{\"limit\":1,\"timeout\":0,\"allowed_updates\":[]}");
+    answer_with(200, "{\"ok\":true,\"result\":[]}", true, -1);
+}
+
+static int read_info(const char *text, struct webhook_info *i)
+{
+    struct json *root = json_parse(slice_str(text), NULL);
+    int rc = webhook_info_read(root, i);
+
+    json_free(root);
+    return rc;
+}
+
+static void test_webhook_info(void **state)
+{
+    struct webhook_info i;
+
+    (void)state;
+    assert_int_equal(
+        read_info("{\"url\":\"https://a.example/x\",\"has_custom_certificate\":true,"
+                  "\"pending_update_count\":12,\"ip_address\":\"1.2.3.4\",\"last_error_date\":1700000000,"
+                  "\"last_error_message\":\"Wrong\\u0007 response\","
+                  "\"last_synchronization_error_date\":5,\"max_connections\":40,"
+                  "\"allowed_updates\":[\"message\",7,\"poll\"]}",
+                  &i),
+        0);
+    assert_string_equal(i.url, "https://a.example/x");
+    assert_true(i.has_custom_certificate);
+    assert_int_equal(i.pending, 12);
+    assert_string_equal(i.ip_address, "1.2.3.4");
+    assert_int_equal(i.last_error_at, 1700000000);
+    assert_string_equal(i.last_error, "Wrong  response");
+    assert_int_equal(i.last_sync_error_at, 5);
+    assert_int_equal(i.max_connections, 40);
+    assert_int_equal(i.n_allowed, 2);
+    assert_string_equal(i.allowed_updates[1], "poll");
+    webhook_info_free(&i);
+    assert_int_equal(read_info("{\"url\":\"\",\"pending_update_count\":-4,\"allowed_updates\":[]}", &i), 0);
+    assert_string_equal(i.url, "");
+    assert_int_equal(i.pending, 0);
+    assert_null(i.allowed_updates);
+    webhook_info_free(&i);
+    assert_int_equal(read_info("{\"url\":7}", &i), -1);
+    webhook_info_free(&i);
+    assert_int_equal(read_info("[]", &i), -1);
+    webhook_info_free(&i);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -340,6 +430,9 @@ int main(void)
         TEST(test_garbled),
         TEST(test_network),
         TEST(test_token),
+        TEST(test_webhook_calls),
+        TEST(test_the_default_list),
+        TEST(test_webhook_info),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

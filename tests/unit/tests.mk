@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	tests/unit/test-err \
 	tests/unit/test-event \
 	tests/unit/test-file \
+	tests/unit/test-forwarded \
 	tests/unit/test-http \
 	tests/unit/test-ip \
 	tests/unit/test-json \
@@ -73,6 +74,8 @@ tests_unit_test_text_SOURCES = tests/unit/test-text.c
 tests_unit_test_text_LDADD = $(UNIT_BASE)
 tests_unit_test_update_SOURCES = tests/unit/test-update.c
 tests_unit_test_update_LDADD = $(UNIT_CORE)
+tests_unit_test_forwarded_SOURCES = tests/unit/test-forwarded.c
+tests_unit_test_forwarded_LDADD = $(UNIT_WIRE)
 tests_unit_test_http_SOURCES = tests/unit/test-http.c
 tests_unit_test_http_LDADD = $(UNIT_WIRE)
 tests_unit_test_json_SOURCES = tests/unit/test-json.c
