@@ -155,7 +155,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 static void random_sequences(void **state)
 {
     (void)state;
-    uint64_t first = number_from("TGSPOOL_SEED", 1), n = number_from("TGSPOOL_SEQUENCES", SEQUENCES);
+    uint64_t first = number_from("TGSPOOL_SEED", 1), n = number_from("TGSPOOL_SEQUENCES", OFTEN(SEQUENCES));
 
     if (getenv("TGSPOOL_SEED"))
         n = 1;

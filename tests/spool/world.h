@@ -13,6 +13,13 @@
 #define START INT64_C(1795974368000) /* some day in 2026 */
 #define HELD_MAX 20000
 
+/* How often what is random is repeated: everything takes several times as long under AddressSanitizer. */
+#ifdef __SANITIZE_ADDRESS__
+#define OFTEN(n) ((n) / 4)
+#else
+#define OFTEN(n) (n)
+#endif
+
 struct world {
     char dir[64];
     struct spool *sp;
