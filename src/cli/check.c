@@ -73,8 +73,7 @@ static void tell(struct check *c, enum verdict v, int exit_code, const char *wha
     buf_free(&text);
 }
 
-/* ---- this machine
- * --------------------------------------------------------------------------------------------------- */
+/* ---- this machine ------------------------------------------------------------------------------- */
 
 static void check_space(struct check *c, const char *dir)
 {
@@ -218,8 +217,7 @@ static void check_socket(struct check *c)
     free(parent);
 }
 
-/* ---- the handlers
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the handlers ------------------------------------------------------------------------------- */
 
 /* The file that execvp would run; NULL and errno: none. To be freed. */
 static char *find_program(const char *name)
@@ -278,8 +276,7 @@ static void check_handler(struct check *c, const struct bot_config *bot)
     free(what);
 }
 
-/* ---- Telegram
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Telegram ----------------------------------------------------------------------------------- */
 
 static void tell_webhook(struct check *c, const struct bot_config *bot, const char *what,
                          const struct webhook_info *i)
@@ -320,8 +317,7 @@ static void check_telegram(struct check *c, const struct bot_config *bot, const 
     free(what);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------- */
 
 static void check_all(struct check *c)
 {

@@ -39,8 +39,7 @@ const char *cli_option(const struct cli *cli, const char *name)
     return NULL;
 }
 
-/* ---- finding names
- * ------------------------------------------------------------------------------------------------ */
+/* ---- finding names ------------------------------------------------------------------------------ */
 
 static const struct cli_option *in_table(const struct cli_option *table, const char *name, size_t n)
 {
@@ -111,9 +110,7 @@ static int unknown_option(const struct command *c, const char *wrong, size_t n)
                     c ? c->name : "tgspool", (int)n, wrong, c ? xasprintf("%s ", c->name) : "");
 }
 
-/* ---- help
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- help --------------------------------------------------------------------------------------- */
 
 static void print_options(const struct cli_option *o)
 {
@@ -145,8 +142,7 @@ static int help(const struct command *c)
     return cli_finish(EX_OK);
 }
 
-/* ---- reading the words
- * --------------------------------------------------------------------------------------------- */
+/* ---- reading the words -------------------------------------------------------------------------- */
 
 struct words {
     char **plain; /* those that are no options; the first is the command */

@@ -55,8 +55,7 @@ static inline bool cli_flag(const struct cli *cli, const char *name)
     return cli_option(cli, name) != NULL;
 }
 
-/* ---- what people see
- * ----------------------------------------------------------------------------------------------- */
+/* ---- what people see ---------------------------------------------------------------------------- */
 
 /* To standard output: text, and bytes as they are. */
 void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -89,8 +88,7 @@ struct cli_table *cli_table_new(const char *align, unsigned width);
 void cli_table_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_print(struct cli_table *t, struct buf *out); /* appends to out; frees t */
 
-/* ---- the whole program, but for main.c
- * ----------------------------------------------------------------------------- */
+/* ---- the whole program, but for main.c ---------------------------------------------------------- */
 
 int cli_main(int argc, char **argv);
 

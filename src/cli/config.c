@@ -4,7 +4,7 @@
 #include "daemon/configfile.h"
 #include "wire/json.h"
 
-/* ---- the list of options ---------------------------------------------------------------------------- */
+/* ---- the list of options ------------------------------------------------------------------------ */
 
 static void json_text_of(struct json_out *j, const char *key,
                          void (*add)(struct buf *, const struct option *), const struct option *o)
@@ -94,7 +94,7 @@ static void options_text(struct buf *out)
     }
 }
 
-/* ---- the config in force ---------------------------------------------------------------------------- */
+/* ---- the config in force ------------------------------------------------------------------------ */
 
 static void value_json(struct json_out *j, const struct option_value *v)
 {

@@ -70,7 +70,7 @@ static int plan_make(struct plan *p, const char *dir, struct err *e)
     return 0;
 }
 
-/* ---- the token -------------------------------------------------------------------------------------- */
+/* ---- the token ---------------------------------------------------------------------------------- */
 
 /* Asks on the terminal, without echo. Signals are off meanwhile: one would leave the terminal without echo.
  */
@@ -126,7 +126,7 @@ static int write_token(struct plan *p, struct err *e)
     return rc;
 }
 
-/* ---- the config ------------------------------------------------------------------------------------- */
+/* ---- the config --------------------------------------------------------------------------------- */
 
 static void add_option(struct buf *out, const char *indent, const char *name, const char *value)
 {
@@ -177,7 +177,7 @@ static int write_all(struct plan *p, struct err *e)
     return rc;
 }
 
-/* ---- what is told ----------------------------------------------------------------------------------- */
+/* ---- what is told ------------------------------------------------------------------------------- */
 
 static void add_next(struct buf *out, const char *verb, const char *config)
 {

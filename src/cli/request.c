@@ -42,8 +42,7 @@ struct request {
     struct err *e;
 };
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------ */
 
 /* Whether somebody listens there: 0, or the errno of connect(2). */
 static int try_socket(const char *path)
@@ -183,8 +182,7 @@ bool request_in_process(const struct request *q)
     return q->sp != NULL;
 }
 
-/* ---- asking
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------- */
 
 int request_exit_code(int status)
 {
@@ -312,8 +310,7 @@ void answer_clear(struct answer *a)
     a->root = NULL;
 }
 
-/* ---- filters
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- filters ------------------------------------------------------------------------------------ */
 
 static const char *const filters[] = {"bot",  "box",   "state", "chat",  "user",
                                       "kind", "since", "until", "error", NULL};

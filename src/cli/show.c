@@ -59,9 +59,7 @@ int show_failure(struct request *q, const struct err *e)
     return cli_fail_err(e);
 }
 
-/* ---- show
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- show --------------------------------------------------------------------------------------- */
 
 static void line_time(const struct json *v, const char *key, const char *label)
 {

@@ -17,7 +17,7 @@
 
 #define ERROR_FRESH HOURS(1) /* an error longer ago than this is over, if nothing waits */
 
-/* ---- how it stands ---------------------------------------------------------------------------------- */
+/* ---- how it stands ------------------------------------------------------------------------------ */
 
 /* Only the host: people put secrets into a path. */
 static void add_host(struct buf *out, const char *url)
@@ -112,7 +112,7 @@ enum webhook_verdict webhook_judge(const struct bot_config *bot, const struct we
     return bot->intake == INTAKE_POLL ? WEBHOOK_BAD : WEBHOOK_DOUBTFUL;
 }
 
-/* ---- showing it ------------------------------------------------------------------------------------- */
+/* ---- showing it --------------------------------------------------------------------------------- */
 
 static void info_json(const struct bot_config *bot, const struct webhook_info *i, enum webhook_verdict v,
                       const struct buf *text, const struct buf *next, struct buf *out)
@@ -185,7 +185,7 @@ static void info_text(const struct bot_config *bot, const struct webhook_info *i
                    text_age(clock_now() - i->last_error_at * 1000, age), i->last_error);
 }
 
-/* ---- the three words -------------------------------------------------------------------------------- */
+/* ---- the three words ---------------------------------------------------------------------------- */
 
 /* One bot, its secrets, and a line to Telegram. */
 struct target {

@@ -20,7 +20,7 @@ static struct config_mark bot_at(const struct bot_config *b, const char *name)
     return at.line ? at : (struct config_mark){b->line, b->column};
 }
 
-/* ---- the listeners ---------------------------------------------------------------------------------- */
+/* ---- the listeners ------------------------------------------------------------------------------ */
 
 static int check_ports(const struct option_reader *r)
 {
@@ -94,7 +94,7 @@ static int check_telegram_only(const struct option_reader *r)
     return 0;
 }
 
-/* ---- bots ------------------------------------------------------------------------------------------- */
+/* ---- bots --------------------------------------------------------------------------------------- */
 
 /* What the cloud takes, and what a server of one's own does. */
 static int check_webhook_url(const struct option_reader *r, const struct bot_config *b)

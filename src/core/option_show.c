@@ -171,7 +171,7 @@ void option_value_add_yaml(struct buf *out, const struct option_value *v)
         buf_add_char(out, brackets[1]);
 }
 
-/* ---- a config as a file ---- */
+/* ---- a config as a file ------------------------------------------------------------------------- */
 
 #define COMMENT_COLUMN 48 /* where "# line N" stands, if the value leaves room */
 
@@ -220,7 +220,7 @@ void config_add_yaml(struct buf *out, const struct config *c, bool sources)
     }
 }
 
-/* ---- reload ---- */
+/* ---- reload ------------------------------------------------------------------------------------- */
 
 static void value_text(const struct option *o, const struct config *c, struct buf *out)
 {

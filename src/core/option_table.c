@@ -30,7 +30,7 @@ static const char *const section_names[SECTIONS] = {"spool", "listen", "alerts",
 #define PLANNED(in, what) {.section = (in), .name = (what), .planned = true}
 
 static const struct option rows[] = {
-    /* ---- spool ---- */
+    /* ---- spool -------------------------------------------------------------------------------------- */
     {.section = SECTION_SPOOL, .name = "dir", .type = OPTION_PATH, .offset = IN_CONFIG(dir),
      .min = 1, .max = PATH_BYTES, .def = "/var/lib/tgspool",
      .text = "The directory of the database. It is made with mode 0700 if it is missing; one daemon at a time holds it."},
@@ -48,7 +48,7 @@ static const struct option rows[] = {
     {.section = SECTION_SPOOL, .name = "cache", .type = OPTION_SIZE, .offset = IN_CONFIG(cache_bytes),
      .min = 64 << 10, .max = INT64_C(16) << 30, .def = "4M",
      .text = "The database's block cache. More helps only those who list and search large spools."},
-    /* ---- listen ---- */
+    /* ---- listen ------------------------------------------------------------------------------------- */
     {.section = SECTION_LISTEN, .name = "socket", .type = OPTION_PATH, .offset = IN_CONFIG(socket),
      .min = 1, .max = SOCKET_BYTES, .def = "/run/tgspool/tgspool.sock",
      .text = "The control socket: the API for the command line and for consumers of deliver: pull."},
@@ -88,7 +88,7 @@ static const struct option rows[] = {
      .min = 1, .max = PORT_BYTES,
      .text = "Where tgspool stands in for api.telegram.org: give a bot's library http://HOST:PORT as API root. Whoever "
              "knows a bot's token, or its dropin_token_file, can call it there."},
-    /* ---- alerts ---- */
+    /* ---- alerts ------------------------------------------------------------------------------------- */
     PLANNED(SECTION_ALERTS, "oldest"),
     PLANNED(SECTION_ALERTS, "dead"),
     PLANNED(SECTION_ALERTS, "repeat"),
@@ -96,14 +96,14 @@ static const struct option rows[] = {
     PLANNED(SECTION_ALERTS, "url_file"),
     PLANNED(SECTION_ALERTS, "telegram"),
     PLANNED(SECTION_ALERTS, "proxy_file"),
-    /* ---- log ---- */
+    /* ---- log ---------------------------------------------------------------------------------------- */
     {.section = SECTION_LOG, .name = "level", .type = OPTION_WORD, .offset = IN_CONFIG(log_level),
      .words = level_words, .def = "info", .reloadable = true,
      .text = "The least important lines that are written. No level shows tokens, payloads or handlers' texts."},
     {.section = SECTION_LOG, .name = "format", .type = OPTION_WORD, .offset = IN_CONFIG(log_format),
      .words = format_words, .def = "text", .reloadable = true,
      .text = "Lines for people, or one JSON object a line."},
-    /* ---- bots ---- */
+    /* ---- bots --------------------------------------------------------------------------------------- */
     {.section = SECTION_BOTS, .name = "token_file", .type = OPTION_PATH, .offset = IN_BOT(token_file),
      .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
      .text = "A file that holds the bot's token, readable by its owner only (chmod 600). Each bot needs one of "

@@ -76,7 +76,7 @@ const char *option_closest(const char *name, const char *best, const char *candi
     return candidate;
 }
 
-/* ---- setters: each reads node n into the field of o ------------------------------------------------- */
+/* ---- setters: each reads node n into the field of o --------------------------------------------- */
 
 static void replace_text(void *base, const struct option *o, struct slice s)
 {

@@ -22,7 +22,7 @@ static size_t row_index(const struct option *o)
     return (size_t)(o - option_at(0));
 }
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names -------------------------------------------------------------------------------------- */
 
 /* Explains a name that is not in the table: a secret, an option of another section, a slip of the finger. */
 static int unknown_option(const struct option_reader *r, enum option_section s, const char *where,
@@ -95,7 +95,7 @@ static int unknown_section(const struct option_reader *r, const struct node *key
                       known_sections(known));
 }
 
-/* ---- one section ------------------------------------------------------------------------------------ */
+/* ---- one section -------------------------------------------------------------------------------- */
 
 /* Reads every entry of a section's mapping into base, and notes where it was set. */
 static int read_entries(const struct option_reader *r, enum option_section s, const char *where,
@@ -155,7 +155,7 @@ static void clear_section(enum option_section s, void *base)
             option_clear(option_at(i), base);
 }
 
-/* ---- bots ------------------------------------------------------------------------------------------- */
+/* ---- bots --------------------------------------------------------------------------------------- */
 
 static struct config_mark set_at_name(const struct bot_config *b, const char *name)
 {
@@ -254,7 +254,7 @@ static int read_bots(const struct option_reader *r, const struct node *map)
     return 0;
 }
 
-/* ---- the file --------------------------------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------------------------------- */
 
 static int read_sections(const struct option_reader *r, const struct node *root)
 {

@@ -171,8 +171,7 @@ size_t bots_count(const struct bots *b)
     return b->setup ? b->setup->config->n_bots : 0;
 }
 
-/* ---- for the API
- * --------------------------------------------------------------------------------------------------- */
+/* ---- for the API -------------------------------------------------------------------------------- */
 
 static void write_poll(const struct poll *p, struct json_out *j)
 {

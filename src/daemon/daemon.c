@@ -50,8 +50,7 @@ struct daemon {
     int64_t watchdog_at, status_at;
 };
 
-/* ---- signals
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------------------------------ */
 
 static void on_stop(void *arg, int signo)
 {
@@ -85,8 +84,7 @@ static void on_show_status(void *arg, int signo)
     ((struct daemon *)arg)->show_status = true;
 }
 
-/* ---- the tick
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the tick ----------------------------------------------------------------------------------- */
 
 /* One sentence on all boxes together. */
 static void describe(struct daemon *d, char *out, size_t size)
@@ -208,8 +206,7 @@ static int64_t tick(void *arg)
     return earlier(deadline, spool_next_deadline(d->spool));
 }
 
-/* ---- start and end
- * -------------------------------------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------------------------ */
 
 /* Whether standard error goes to the journal (systemd.exec(5), JOURNAL_STREAM). */
 static bool to_journal(void)

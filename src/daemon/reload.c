@@ -34,8 +34,7 @@ struct plan {
     struct watch *watch;
 };
 
-/* ---- comparing
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- comparing ---------------------------------------------------------------------------------- */
 
 static bool same(const char *a, const char *b)
 {
@@ -65,8 +64,7 @@ static bool same_poll(const struct plan *p)
     return true;
 }
 
-/* ---- preparing
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- preparing ---------------------------------------------------------------------------------- */
 
 /* The poll's way to read a token anew: by the configuration of that moment. */
 static int reread_token(void *arg, struct buf *out, struct err *e)
@@ -253,8 +251,7 @@ static void undo(struct plan *p)
     }
 }
 
-/* ---- carrying out
- * --------------------------------------------------------------------------------------------------- */
+/* ---- carrying out ------------------------------------------------------------------------------- */
 
 /* Telegram confirms by itself what a webhook took: the offset of an earlier poll means nothing any more. */
 static void drop_offset(struct spool_box *box)

@@ -19,7 +19,7 @@
 #define SECRET_FILE_MAX 4096
 #define TOKEN_FORM "accepted: digits, a colon, and 30 or more of A-Z a-z 0-9 _ -, as @BotFather gives it"
 
-/* ---- forms ------------------------------------------------------------------------------------------ */
+/* ---- forms -------------------------------------------------------------------------------------- */
 
 /* How many bytes at the start of s are of the alphabet of tokens. */
 static size_t token_span(struct slice s)
@@ -48,7 +48,7 @@ static void hide_token(const char *token)
     log_add_secret(slice_str(strchr(token, ':') + 1));
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 /* A file of $CREDENTIALS_DIRECTORY. systemd keeps that directory private; the files' own modes depend on its
  * version.
@@ -153,7 +153,7 @@ static int read_proxy(const struct bot_config *bot, char **out, struct err *e)
     return 0;
 }
 
-/* ---- forms of what else a file may hold: whether s is of it ------------------------------------------ */
+/* ---- forms of what else a file may hold: whether s is of it ------------------------------------- */
 
 static bool is_header_secret(struct slice s)
 {

@@ -20,7 +20,7 @@ struct sender {
     struct botapi *api;
 };
 
-/* ---- what an answer means: design.md section 12 -------------------------------------------------------- */
+/* ---- what an answer means: design.md section 12 ------------------------------------------------- */
 
 /* Nobody knows whether it was done. */
 static enum outcome_kind maybe_sent(const struct event *ev, struct buf *error)
@@ -101,7 +101,7 @@ static void on_reply(void *arg, struct botapi_reply *r)
     buf_free(&error);
 }
 
-/* ---- a try -------------------------------------------------------------------------------------------- */
+/* ---- a try -------------------------------------------------------------------------------------- */
 
 /* Why it cannot be sent at all; an import may have brought anything. NULL: it can. */
 static const char *why_not(const struct claim *c)

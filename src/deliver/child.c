@@ -37,7 +37,7 @@ static void unwatch(struct io **io)
     *io = NULL;
 }
 
-/* ---- its standard input ------------------------------------------------------------------------------- */
+/* ---- its standard input ------------------------------------------------------------------------- */
 
 static void close_input(struct child *c)
 {
@@ -94,7 +94,7 @@ size_t child_unread(const struct child *c)
     return c->input.n + proc_unread(&c->proc);
 }
 
-/* ---- its output --------------------------------------------------------------------------------------- */
+/* ---- its output --------------------------------------------------------------------------------- */
 
 static void read_output(struct child *c, int *fd, struct io **io, void (*event)(void *, struct slice),
                         int times)
@@ -132,7 +132,7 @@ static void on_err(void *arg, int events)
     read_output(c, &c->proc.err, &c->err, c->events->err, READS_A_TURN);
 }
 
-/* ---- its end ------------------------------------------------------------------------------------------ */
+/* ---- its end ------------------------------------------------------------------------------------ */
 
 /* The last call: nothing of the group is ours to end any more. */
 static void finish(struct child *c)
@@ -230,7 +230,7 @@ void child_add_how(const struct child *c, struct buf *out)
         buf_printf(out, "exit status %d", WEXITSTATUS(status));
 }
 
-/* ---- its life ----------------------------------------------------------------------------------------- */
+/* ---- its life ----------------------------------------------------------------------------------- */
 
 struct child *child_start(struct loop *l, char *const *argv, const struct proc_env *env,
                           const struct child_events *events, void *arg)

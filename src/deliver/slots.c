@@ -49,7 +49,7 @@ static const struct deliverer *deliverer_of(const struct deliver_config *config)
     return config->calls ? &deliverer_call : deliverers[config->mode];
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------------------------------- */
 
 static struct slot *slot_new(struct slots *pool, struct deliver_config *config, struct err *e)
 {
@@ -184,7 +184,7 @@ int64_t slot_extend(struct slot *s, int64_t by_ms)
     return c->deadline = deadline;
 }
 
-/* ---- claims ------------------------------------------------------------------------------------------- */
+/* ---- claims ------------------------------------------------------------------------------------- */
 
 static struct slot *free_slot(struct slots *pool)
 {
@@ -249,7 +249,7 @@ int64_t slots_next_deadline(const struct slots *pool)
     return pool->ended_some ? loop_now(pool->loop) : TIME_NEVER;
 }
 
-/* ---- the pool's life ---------------------------------------------------------------------------------- */
+/* ---- the pool's life ---------------------------------------------------------------------------- */
 
 /* Whether slots of this configuration can be made. */
 static int try_config(struct slots *pool, struct deliver_config *config, struct err *e)

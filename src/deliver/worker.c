@@ -41,7 +41,7 @@ struct worker {
     const char *cancelled_why; /* NULL: nothing to add */
 };
 
-/* ---- the end of a try --------------------------------------------------------------------------------- */
+/* ---- the end of a try --------------------------------------------------------------------------- */
 
 static void forget_try(struct worker *w)
 {
@@ -86,7 +86,7 @@ static void on_lease_over(void *arg)
         end_try(w, OUTCOME_UNAVAILABLE, -1, slice_str("the worker before this one does not end"));
 }
 
-/* ---- what the child says ------------------------------------------------------------------------------ */
+/* ---- what the child says ------------------------------------------------------------------------ */
 
 /* Success, with what the answer carries. */
 static void end_done(struct worker *w, const struct answer *a)
@@ -183,7 +183,7 @@ static void on_err(void *arg, struct slice bytes)
     errline_add(&w->err, bytes);
 }
 
-/* ---- its death ---------------------------------------------------------------------------------------- */
+/* ---- its death ---------------------------------------------------------------------------------- */
 
 /* It died by itself with an event in hand. A line not read to its end was not had. */
 static enum outcome_kind outcome_of_death(const struct worker *w)
@@ -243,7 +243,7 @@ static void on_ended(void *arg)
 
 static const struct child_events events = {on_out, on_err, NULL, on_ended};
 
-/* ---- a try -------------------------------------------------------------------------------------------- */
+/* ---- a try -------------------------------------------------------------------------------------- */
 
 static struct child *spawn(struct worker *w)
 {
@@ -309,7 +309,7 @@ static void start_worker(void *work)
     free(error);
 }
 
-/* ---- the slot's life ---------------------------------------------------------------------------------- */
+/* ---- the slot's life ---------------------------------------------------------------------------- */
 
 static void *new_worker(struct slot *s, struct err *e)
 {

@@ -101,8 +101,7 @@ static bool (*const steps[])(struct poll *p, int64_t now) = {
     [HELD] = step_held,         [CONFIRMING] = step_idle, [STOPPED] = step_idle,
 };
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------------------------------- */
 
 /* The position as the spool knows it, or a predecessor, whose batch may not be durable yet; one that belongs
  * to another api_root is none. */
@@ -211,8 +210,7 @@ void poll_status(const struct poll *p, struct poll_status *out)
     snprintf(out->trouble, sizeof(out->trouble), "%s", p->trouble.since ? p->trouble.text : "");
 }
 
-/* ---- waiting and asking
- * ---------------------------------------------------------------------------------------- */
+/* ---- waiting and asking ------------------------------------------------------------------------- */
 
 /* Asks again at the given time. */
 static bool wait_until(struct poll *p, int64_t at)
@@ -464,8 +462,7 @@ static bool step_idle(struct poll *p, int64_t now)
     return false;
 }
 
-/* ---- answers
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------ */
 
 static void drop_reply(struct poll *p)
 {
@@ -624,8 +621,7 @@ static bool step_answered(struct poll *p, int64_t now)
     return take_error(p, now);
 }
 
-/* ---- storing
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- storing ------------------------------------------------------------------------------------ */
 
 /* Adds as much to the spool's batch as it takes. Every part has its callback: the offset moves only when all
  * were written. */

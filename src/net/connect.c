@@ -59,8 +59,7 @@ struct connector {
 
 static void try_next(struct connector *c);
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------------------------------ */
 
 static void attempt_end(struct attempt *a, bool keep_fd)
 {
@@ -119,8 +118,7 @@ static void note(struct connector *c, const char *who, const char *what)
         snprintf(c->why + n, sizeof c->why - n, "%s%s", n ? "; " : "", line);
 }
 
-/* ---- attempts
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- attempts ----------------------------------------------------------------------------------- */
 
 static void set_options(int fd)
 {
@@ -193,8 +191,7 @@ static int attempt_start(struct connector *c, const struct sockaddr *to, socklen
     return 0;
 }
 
-/* ---- which is next
- * ------------------------------------------------------------------------------------------------ */
+/* ---- which is next ------------------------------------------------------------------------------ */
 
 /* The next address by alternation, or of the family that still has one. */
 static const struct net_address *next_address(struct connector *c)
@@ -261,8 +258,7 @@ static void on_names(void *arg, const struct dns_answer *answer)
     }
 }
 
-/* ---- for owners
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- for owners --------------------------------------------------------------------------------- */
 
 static struct connector *connector_new(struct loop *l, connect_fn *fn, void *arg)
 {

@@ -36,8 +36,7 @@ struct dial {
 
 static void start_connect(struct dial *d);
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------------------------------ */
 
 /* Lets go of all that one try holds. */
 static void clear(struct dial *d)
@@ -108,8 +107,7 @@ static void on_timeout(void *arg)
     }
 }
 
-/* ---- TLS and proxy
- * ------------------------------------------------------------------------------------------------ */
+/* ---- TLS and proxy ------------------------------------------------------------------------------ */
 
 static void start_tls(struct dial *d)
 {
@@ -182,8 +180,7 @@ static void on_stream(void *arg, struct stream *s, enum stream_event ev)
     }
 }
 
-/* ---- connection and the target's address
- * -------------------------------------------------------------------------- */
+/* ---- connection and the target's address -------------------------------------------------------- */
 
 static void on_connect(void *arg, enum connect_result r, int fd, const char *error)
 {
@@ -239,8 +236,7 @@ static void on_target(void *arg, const struct dns_answer *a)
     }
 }
 
-/* ---- for owners
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- for owners --------------------------------------------------------------------------------- */
 
 struct dial *dial_new(struct loop *l, const struct dial_options *o, dial_fn *fn, void *arg)
 {

@@ -54,8 +54,7 @@ const char *net_address_text(const struct net_address *a, char out[NET_ADDRESS_T
     return out;
 }
 
-/* ---- results
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------ */
 
 static void add_address(struct question *q, const struct sockaddr *sa, size_t length)
 {
@@ -128,8 +127,7 @@ static void tell(struct dns *d)
     }
 }
 
-/* ---- c-ares and the loop
- * ------------------------------------------------------------------------------------------ */
+/* ---- c-ares and the loop ------------------------------------------------------------------------ */
 
 /* Sets the timer for c-ares' next deadline, or for now if something is to be told. */
 static void arm(struct dns *d)

@@ -49,8 +49,7 @@ struct http_client {
 
 static void connect_for_request(struct http_client *c);
 
-/* ---- the end of a request
- * ------------------------------------------------------------------------------------------ */
+/* ---- the end of a request ----------------------------------------------------------------------- */
 
 static void close_connection(struct http_client *c)
 {
@@ -151,8 +150,7 @@ static void succeed(struct http_client *c)
     tell(c, &a);
 }
 
-/* ---- the answer
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------------------------------- */
 
 static void on_data(struct http_client *c)
 {
@@ -238,8 +236,7 @@ static void on_stream(void *arg, struct stream *s, enum stream_event ev)
     }
 }
 
-/* ---- the request
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------------------------------- */
 
 static void send_request(struct http_client *c)
 {
@@ -357,8 +354,7 @@ void http_client_drop_connection(struct http_client *c)
         close_connection(c);
 }
 
-/* ---- the client
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the client --------------------------------------------------------------------------------- */
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o, struct err *e)
 {

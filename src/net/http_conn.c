@@ -29,7 +29,7 @@ int64_t http_conn_after(const struct http_conn *c, int64_t ms)
     return loop_now(c->server->loop) + ms;
 }
 
-/* ---- ends --------------------------------------------------------------------------------------------- */
+/* ---- ends --------------------------------------------------------------------------------------- */
 
 static void conn_release(void *p)
 {
@@ -101,7 +101,7 @@ bool http_conn_is_idle(const struct http_conn *c)
     return c->state == CONN_SHAKE || c->state == CONN_READ;
 }
 
-/* ---- time-outs of bytes ------------------------------------------------------------------------------- */
+/* ---- time-outs of bytes ------------------------------------------------------------------------- */
 
 static uint64_t taken(const struct http_conn *c)
 {
@@ -161,7 +161,7 @@ void http_conn_write_between(struct http_conn *c, struct slice before, struct sl
         http_conn_watch(c);
 }
 
-/* ---- after an answer ---------------------------------------------------------------------------------- */
+/* ---- after an answer ---------------------------------------------------------------------------- */
 
 /* Waits for a request. */
 static void become_idle(struct http_conn *c)
@@ -203,7 +203,7 @@ void http_conn_finish(struct http_conn *c, bool keep)
     }
 }
 
-/* ---- a client that goes away while it waits ----------------------------------------------------------- */
+/* ---- a client that goes away while it waits ----------------------------------------------------- */
 
 /* On a unix socket a client that only ended its sending side can be told from one that left. */
 static bool has_left(const struct http_conn *c)
@@ -224,7 +224,7 @@ void http_on_gone(struct http_exchange *x, void (*gone)(void *arg), void *arg)
         timer_set(&x->conn->timer, loop_now(x->conn->server->loop));
 }
 
-/* ---- events ------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------- */
 
 static void on_data(struct http_conn *c)
 {
@@ -368,7 +368,7 @@ static void on_go(void *arg)
     http_conn_advance(c);
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------------ */
+/* ---- the beginning ------------------------------------------------------------------------------ */
 
 static void peer_credentials(struct http_conn *c, int fd)
 {

@@ -82,7 +82,7 @@ struct http_exchange {
     struct http_server_request request;
 };
 
-/* ---- http_conn.c ---------------------------------------------------------------------------------------- */
+/* ---- http_conn.c -------------------------------------------------------------------------------- */
 
 /* Takes fd. */
 void http_conn_new(struct http_server *s, int fd, const struct ip_addr *ip, uint16_t port, bool too_many);
@@ -111,19 +111,19 @@ void http_exchange_free(struct http_exchange *x);
 /* Whether it waits for more of its body. */
 bool http_wants_body(const struct http_exchange *x);
 
-/* ---- http_read.c ---------------------------------------------------------------------------------------- */
+/* ---- http_read.c -------------------------------------------------------------------------------- */
 
 /* Reads as many requests as are there, while each is answered at once. */
 void http_conn_advance(struct http_conn *c);
 /* The body will not be whole. A client that reads no answer yet is told why. */
 void http_conn_body_failed(struct http_conn *c, int status, const char *code, const char *why);
 
-/* ---- http_reply.c --------------------------------------------------------------------------------------- */
+/* ---- http_reply.c ------------------------------------------------------------------------------- */
 
 /* Answers what no handler gets to see, and ends the connection. */
 void http_refuse(struct http_conn *c, int status, const char *code, const char *message);
 
-/* ---- http_server.c -------------------------------------------------------------------------------------- */
+/* ---- http_server.c ------------------------------------------------------------------------------ */
 
 /* Takes new connections again, after a handshake ended one way or the other. */
 void http_server_shaken(struct http_server *s);

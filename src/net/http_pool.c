@@ -71,7 +71,7 @@ struct http_call {
 static void serve_waiting(struct http_pool *p);
 static void connect_for(struct http_call *call);
 
-/* ---- connections -------------------------------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------------------------------- */
 
 static void conn_release(void *p)
 {
@@ -135,7 +135,7 @@ static void keep_idle(struct conn *c)
     set_prune(p);
 }
 
-/* ---- the end of a call -------------------------------------------------------------------------------- */
+/* ---- the end of a call -------------------------------------------------------------------------- */
 
 static void call_release(void *p)
 {
@@ -213,7 +213,7 @@ void http_call_cancel(struct http_call *call)
     serve_waiting(call->pool);
 }
 
-/* ---- the answer --------------------------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------------------------------- */
 
 /* The connection ended before the answer did. */
 static void on_broken(struct http_call *call)
@@ -320,7 +320,7 @@ static void advance(struct http_call *call)
         stream_resume(s); /* it may have stopped for want of room */
 }
 
-/* ---- the request -------------------------------------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------------------------------- */
 
 /* Queues bytes, or keeps them until there is a connection. last: no more come in this call. */
 static void put(struct http_call *call, struct slice bytes, bool last)
@@ -490,7 +490,7 @@ static void on_wake(void *arg)
         advance(call);
 }
 
-/* ---- time-outs ---------------------------------------------------------------------------------------- */
+/* ---- time-outs ---------------------------------------------------------------------------------- */
 
 static const char *stuck(const struct http_call *call)
 {
@@ -526,7 +526,7 @@ static void on_timer(void *arg)
     timer_set(&call->timer, at > now ? at : now + call->idle_ms);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------------------------------- */
 
 static int add_head(struct http_call *call, const struct http_call_request *r, const char *target)
 {
@@ -639,7 +639,7 @@ void http_call_resume(struct http_call *call)
     timer_set(&call->wake, call->active_at);
 }
 
-/* ---- the pool ----------------------------------------------------------------------------------------- */
+/* ---- the pool ----------------------------------------------------------------------------------- */
 
 struct http_pool *http_pool_new(struct loop *l, const struct http_pool_options *o, struct err *e)
 {

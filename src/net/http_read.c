@@ -11,7 +11,7 @@
 #define STREAM_AHEAD (64 * 1024) /* the same of a streamed one */
 #define STREAM_KEEP (256 * 1024) /* of the buffers meanwhile */
 
-/* ---- bodies ------------------------------------------------------------------------------------------- */
+/* ---- bodies ------------------------------------------------------------------------------------- */
 
 void http_conn_body_failed(struct http_conn *c, int status, const char *code, const char *why)
 {
@@ -173,7 +173,7 @@ void http_body_resume(struct http_exchange *x)
     go_on(x->conn);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------- */
 
 static struct slice find_header(const struct http_server_request *r, const char *name)
 {

@@ -9,7 +9,7 @@
 #include "wire/http_hop.h"
 #include "wire/json.h"
 
-/* ---- heads -------------------------------------------------------------------------------------------- */
+/* ---- heads -------------------------------------------------------------------------------------- */
 
 static void add_date(struct buf *out)
 {
@@ -86,7 +86,7 @@ static void begin(struct http_exchange *x, const struct http_answer_head *h, str
     add_head(out, h, &f);
 }
 
-/* ---- in one piece ------------------------------------------------------------------------------------- */
+/* ---- in one piece ------------------------------------------------------------------------------- */
 
 /* Headers that every answer of our own has. */
 static size_t own_fields(struct http_field f[4], char after[24], int status, const char *content_type,
@@ -177,7 +177,7 @@ void http_refuse(struct http_conn *c, int status, const char *code, const char *
     http_conn_finish(c, false);
 }
 
-/* ---- in pieces ---------------------------------------------------------------------------------------- */
+/* ---- in pieces ---------------------------------------------------------------------------------- */
 
 void http_begin(struct http_exchange *x, const struct http_answer_head *h)
 {

@@ -22,7 +22,7 @@
 #define SHAKE_HURRY_MS 300         /* ... until the oldest took this long */
 #define HELD_MIN (1024 * 1024)
 
-/* ---- too many ----------------------------------------------------------------------------------------- */
+/* ---- too many ----------------------------------------------------------------------------------- */
 
 /* Closes the connection that has waited longest for a request, or for the rest of its head. Returns false if
  * none has for long. */
@@ -110,7 +110,7 @@ void http_server_shaken(struct http_server *s)
     }
 }
 
-/* ---- accepting ---------------------------------------------------------------------------------------- */
+/* ---- accepting ---------------------------------------------------------------------------------- */
 
 /* The address in its mapped form, so that IPv4 is the same over either kind of socket. */
 static uint16_t read_address(const struct sockaddr_storage *a, struct ip_addr *ip)
@@ -176,7 +176,7 @@ static void accept_again(void *arg)
     io_want(s->io, IO_READ);
 }
 
-/* ---- the server --------------------------------------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------------------------------- */
 
 static void stop_listening(struct http_server *s)
 {

@@ -93,7 +93,7 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, i
 /* Answers {"error":{"code","message"}}. */
 void http_reply_error(struct http_exchange *x, int status, const char *code, const char *message);
 
-/* ---- bodies ------------------------------------------------------------------------------------------- */
+/* ---- bodies ------------------------------------------------------------------------------------- */
 
 /* Gathers the body, up to max bytes (a longer one gets a 413); then the listener's http_request_fn is called.
  * If the client leaves or is refused before that, x is no more, which only http_on_gone tells. */
@@ -112,7 +112,7 @@ void http_body_stream(struct http_exchange *x, const struct http_stream_ops *ops
 void http_body_pause(struct http_exchange *x);
 void http_body_resume(struct http_exchange *x);
 
-/* ---- answers in pieces: for any exchange --------------------------------------------------------------- */
+/* ---- answers in pieces: for any exchange -------------------------------------------------------- */
 
 struct http_answer_head {
     int status;

@@ -49,7 +49,7 @@ struct io {
     void *arg;
 };
 
-/* ---- the turn ----------------------------------------------------------------------------------------- */
+/* ---- the turn ----------------------------------------------------------------------------------- */
 
 static void on_wake(struct ev_loop *ev, ev_check *w, int revents)
 {
@@ -184,7 +184,7 @@ void loop_free_later(struct loop *l, void *p, void (*fn)(void *))
     l->later[l->n_later++] = (struct later){p, fn};
 }
 
-/* ---- timers ------------------------------------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------------------------------- */
 
 static bool before(const struct timer *a, const struct timer *b)
 {
@@ -251,7 +251,7 @@ void timer_stop(struct timer *t)
         settle(l, t->place, last);
 }
 
-/* ---- descriptors and signals -------------------------------------------------------------------------- */
+/* ---- descriptors and signals -------------------------------------------------------------------- */
 
 static void on_io(struct ev_loop *ev, ev_io *w, int revents)
 {

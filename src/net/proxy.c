@@ -29,8 +29,7 @@ struct proxy_talk {
     char error[256];
 };
 
-/* ---- as configured
- * ------------------------------------------------------------------------------------------------ */
+/* ---- as configured ------------------------------------------------------------------------------ */
 
 struct proxy *proxy_new(const char *text, struct err *e)
 {
@@ -101,8 +100,7 @@ void proxy_add_basic(struct buf *out, const char *user, const char *password)
     free(plain);
 }
 
-/* ---- CONNECT
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- CONNECT ------------------------------------------------------------------------------------ */
 
 static void connect_start(struct proxy_talk *t, uint16_t port, struct buf *out)
 {
@@ -152,8 +150,7 @@ static enum proxy_progress connect_feed(struct proxy_talk *t, struct slice in, s
     return PROXY_FAIL;
 }
 
-/* ---- SOCKS5
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- SOCKS5 ------------------------------------------------------------------------------------- */
 
 /* The address's bytes, of one that was looked up or is written as the host. */
 static enum socks5_address socks_target(struct proxy_talk *t, struct slice *bytes)
@@ -202,8 +199,7 @@ static enum proxy_progress socks_feed(struct proxy_talk *t, struct slice in, siz
     return PROXY_FAIL;
 }
 
-/* ---- either
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- either ------------------------------------------------------------------------------------- */
 
 struct proxy_talk *proxy_talk_new(const struct proxy *p, const char *host, uint16_t port,
                                   const struct net_address *address, struct buf *out)

@@ -43,8 +43,7 @@ struct stream {
     char error[256];
 };
 
-/* ---- plain
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- plain -------------------------------------------------------------------------------------- */
 
 static ssize_t plain_result(struct stream *s, ssize_t r)
 {
@@ -80,8 +79,7 @@ static int plain_end(struct stream *s, void *state, int *want)
 
 static const struct stream_ops plain_ops = {.read = plain_read, .write = plain_write, .end = plain_end};
 
-/* ---- what the descriptor is watched for
- * ------------------------------------------------------------------------- */
+/* ---- what the descriptor is watched for --------------------------------------------------------- */
 
 static bool may_read(const struct stream *s)
 {
@@ -130,8 +128,7 @@ void stream_set_error(struct stream *s, int err_no, const char *fmt, ...)
     s->failed = true;
 }
 
-/* ---- moving bytes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- moving bytes ------------------------------------------------------------------------------- */
 
 static void flush(struct stream *s)
 {
@@ -251,8 +248,7 @@ static void on_wake(void *arg)
     settle(s);
 }
 
-/* ---- for owners
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- for owners --------------------------------------------------------------------------------- */
 
 struct stream *stream_new(struct loop *l, int fd, stream_fn *fn, void *arg)
 {

@@ -62,8 +62,7 @@ const char *stream_error(const struct stream *s);
 int stream_errno(const struct stream *s);
 int stream_fd(const struct stream *s);
 
-/* ---- for the kinds of connection
- * --------------------------------------------------------------------------------- */
+/* ---- for the kinds of connection ---------------------------------------------------------------- */
 
 /* What an operation returns beside a count of bytes. */
 enum { STREAM_AGAIN = -1, STREAM_BROKEN = -2 };

@@ -11,8 +11,7 @@
 #include "net/stream.h"
 #include "net/tls_stream.h"
 
-/* ---- the BIO
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the BIO ------------------------------------------------------------------------------------ */
 
 static int bio_result(BIO *b, ssize_t r)
 {
@@ -77,8 +76,7 @@ static BIO *bio_new(struct stream *s)
     return b;
 }
 
-/* ---- the stream's operations
- * ------------------------------------------------------------------------------------- */
+/* ---- the stream's operations -------------------------------------------------------------------- */
 
 /* What OpenSSL has to say beside certificates. */
 static void explain_protocol(struct tls *t, unsigned long code)

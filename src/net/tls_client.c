@@ -37,8 +37,7 @@ struct client {
     char dates[64];    /* its end or start, where that is what is wrong */
 };
 
-/* ---- why a certificate is refused
- * -------------------------------------------------------------------------------- */
+/* ---- why a certificate is refused --------------------------------------------------------------- */
 
 static void add_name(struct client *c, const char *name)
 {
@@ -223,8 +222,7 @@ void tls_start_client(struct stream *s, struct tls_config *config, const char *h
     SSL_set_connect_state(t->ssl);
 }
 
-/* ---- configurations
- * ----------------------------------------------------------------------------------------------- */
+/* ---- configurations ----------------------------------------------------------------------------- */
 
 static struct list configs = {&configs, &configs};
 

@@ -59,8 +59,7 @@ static const struct route routes[] = {
     {"GET", "/healthz", api_healthz, none, false},
 };
 
-/* ---- answering
- * --------------------------------------------------------------------------------------------------- */
+/* ---- answering ---------------------------------------------------------------------------------- */
 
 static void call_free(struct api_call *c)
 {
@@ -169,8 +168,7 @@ int64_t api_now(const struct api *api)
     return api->hooks.now();
 }
 
-/* ---- asking
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------------------- */
 
 static bool route_matches(const struct route *r, struct slice path)
 {
@@ -289,8 +287,7 @@ struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, 
     return api_box_of(c, &p, box);
 }
 
-/* ---- the tick
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the tick ----------------------------------------------------------------------------------- */
 
 void api_work_add(struct api *api, struct api_work *w)
 {

@@ -3,8 +3,7 @@
 #include "serve/api_call.h"
 #include "serve/api_event.h"
 
-/* ---- status
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------------------------------- */
 
 static const char *cause_name(enum breaker_cause cause)
 {
@@ -144,8 +143,7 @@ void api_healthz(struct api_call *c, const struct api_request *r, const struct p
     api_answer(c, 200, slice_str("{\"ok\":true}"));
 }
 
-/* ---- pause, resume
- * ------------------------------------------------------------------------------------------------ */
+/* ---- pause, resume ------------------------------------------------------------------------------ */
 
 /* Without `what`: both. */
 static void set_paused(struct api_call *c, const struct params *p, bool paused)

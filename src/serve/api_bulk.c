@@ -48,8 +48,7 @@ struct job {
     bool at_end;
 };
 
-/* ---- acting on one
- * ------------------------------------------------------------------------------------------------ */
+/* ---- acting on one ------------------------------------------------------------------------------ */
 
 static enum acted act_on(struct api *api, const struct act *act, struct spool_box *b, uint64_t seq,
                          bool processing, bool force, const char *who, uint64_t *copy)
@@ -61,9 +60,7 @@ static enum acted act_on(struct api *api, const struct act *act, struct spool_bo
     return spool_discard(b, seq, force, who);
 }
 
-/* ---- jobs
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- jobs --------------------------------------------------------------------------------------- */
 
 static void job_free(struct job *job)
 {
@@ -243,8 +240,7 @@ void api_job(struct api_call *c, const struct api_request *r, const struct param
     api_fail(c, 404, "unknown_job", "there is no such job; finished ones are forgotten after a while");
 }
 
-/* ---- named events
- * ------------------------------------------------------------------------------------------------- */
+/* ---- named events ------------------------------------------------------------------------------- */
 
 struct fault {
     int status;
@@ -352,8 +348,7 @@ static void many_ids(struct api_call *c, const struct act *act, const struct jso
     buf_free(&out);
 }
 
-/* ---- by filter
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- by filter ---------------------------------------------------------------------------------- */
 
 static void by_filter(struct api_call *c, const struct act *act, const struct params *p, bool force)
 {

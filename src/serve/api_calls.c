@@ -9,7 +9,7 @@
 
 #define TTL_MIN SECONDS(1)
 
-/* ---- keys -------------------------------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------------------------------- */
 
 /* The event that asks; seq 0: none. */
 struct asker {
@@ -113,7 +113,7 @@ void api_keys(struct api_call *c, const struct api_request *r, const struct para
         tell_keyed(c, spool_key(box, key, ttl, asker.seq, asker.token));
 }
 
-/* ---- POST /v1/bots/BOT/calls --------------------------------------------------------------------------- */
+/* ---- POST /v1/bots/BOT/calls -------------------------------------------------------------------- */
 
 /* Everything in the body but the key. body: as it stands there. */
 static int read_call(const struct api_request *r, const struct params *p, struct call *call,

@@ -13,8 +13,7 @@
 #include "serve/api_params.h"
 #include "wire/call.h"
 
-/* ---- one member's bytes
- * --------------------------------------------------------------------------------------------- */
+/* ---- one member's bytes ------------------------------------------------------------------------- */
 
 struct member_finder {
     yajl_handle parser;
@@ -120,8 +119,7 @@ int json_member_bytes(struct slice object, const char *name, struct slice *out)
     return 0;
 }
 
-/* ---- the line
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the line ----------------------------------------------------------------------------------- */
 
 static int fail(char why[256], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int fail(char why[256], const char *fmt, ...)

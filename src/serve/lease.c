@@ -60,8 +60,7 @@ int lease_parse(struct slice text, unsigned char token[TOKEN_BYTES], uint64_t *s
     return 0;
 }
 
-/* ---- waiting
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------------------------------ */
 
 static void waiter_free(struct waiter *w)
 {
@@ -269,8 +268,7 @@ void lease_claim(struct api_call *c, const struct api_request *r, const struct p
     c->drop = drop_waiter;
 }
 
-/* ---- ack, nack, extend
- * -------------------------------------------------------------------------------------------- */
+/* ---- ack, nack, extend -------------------------------------------------------------------------- */
 
 /* What is said of one event: its id, its lease, and the verb's own members. */
 struct word {

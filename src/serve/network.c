@@ -20,7 +20,7 @@ struct network {
     void *arg;
 };
 
-/* ---- the head ---------------------------------------------------------------------------------------- */
+/* ---- the head ----------------------------------------------------------------------------------- */
 
 /* "HOST", "HOST:PORT", "[V6]:PORT": without the port and the brackets. Empty if it is none. */
 static struct slice host_name(struct slice host)

@@ -128,9 +128,7 @@ struct due_item {
 int rows_due(struct spool_box *b, enum due_class c, int64_t from_time, uint64_t from_seq, int64_t until,
              unsigned max, struct due_item *out, int64_t *next);
 
-/* ---- box.c
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- box.c -------------------------------------------------------------------------------------- */
 
 struct spool_box *box_find(struct spool *sp, int64_t bot_id, enum box which);
 struct spool_box *box_new(struct spool *sp, int64_t bot_id, enum box which);

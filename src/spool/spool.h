@@ -238,7 +238,7 @@ enum keyed spool_key(struct spool_box *b, struct slice key, int64_t ttl_ms, uint
 enum accepted spool_append_call(struct spool_box *out, const struct spool_call *call, struct slice key,
                                 uint64_t *seq);
 
-/* ---- the drop-in Bot API: updates served in order of arrival, as one run from the oldest --------- */
+/* ---- the drop-in Bot API: updates served in order of arrival, as one run from the oldest -------- */
 
 struct served {
     uint64_t seq;

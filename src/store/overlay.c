@@ -39,7 +39,7 @@ int key_compare(struct slice a, struct slice b)
     return a.n < b.n ? -1 : a.n > b.n;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------- */
 
 static struct chunk *chunk_new(size_t size, struct chunk *before)
 {
@@ -99,7 +99,7 @@ void overlay_free(struct overlay *o)
     free(o);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------------------- */
 
 /* xorshift: only the shape of the list hangs on it. */
 static unsigned random_levels(struct overlay *o)

@@ -87,8 +87,7 @@ void botapi_reply_free(struct botapi_reply *r)
     botapi_reply_moved(r);
 }
 
-/* ---- what an answer means
- * ------------------------------------------------------------------------------------- */
+/* ---- what an answer means ----------------------------------------------------------------------- */
 
 /* The cause of a 409, by its text (telegram.md; Client.cpp). */
 static enum botapi_conflict conflict_of(const char *description)
@@ -246,8 +245,7 @@ static void answered(void *arg, struct http_answer *h)
     botapi_reply_free(&r);
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- calls -------------------------------------------------------------------------------------- */
 
 static void send_call(struct botapi *a, const char *method, const char *content_type, struct slice body,
                       int64_t deadline_ms, botapi_fn *fn, void *arg)

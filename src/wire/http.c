@@ -48,7 +48,7 @@ static int bad(struct http_parser *p, int status, const char *why)
     return -1;
 }
 
-/* ---- what may stand where ----------------------------------------------------------------------------- */
+/* ---- what may stand where ----------------------------------------------------------------------- */
 
 /* A name: RFC 9110, section 5.6.2. */
 static bool is_token(struct slice s)
@@ -77,7 +77,7 @@ static bool is_target(struct slice s)
     return s.n > 0;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------------- */
+/* ---- lines -------------------------------------------------------------------------------------- */
 
 /* Checks bytes that are no body: CR and LF only as a pair, and CRLF at once behind a chunk's data. */
 static int check_framing(struct http_parser *p, const char *from, const char *to)
@@ -130,7 +130,7 @@ static ssize_t gather_head(struct http_parser *p, struct slice in, bool *whole)
     return (ssize_t)i;
 }
 
-/* ---- llhttp's callbacks ------------------------------------------------------------------------------- */
+/* ---- llhttp's callbacks ------------------------------------------------------------------------- */
 
 static struct http_parser *of(llhttp_t *ll)
 {
@@ -328,7 +328,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* ---- the parser --------------------------------------------------------------------------------------- */
+/* ---- the parser --------------------------------------------------------------------------------- */
 
 struct http_parser *http_parser_new(enum http_side side, size_t max_body)
 {
@@ -523,7 +523,7 @@ const char *http_parser_error(const struct http_parser *p, int *status)
     return p->why ? p->why : "";
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------ */
 
 const char *http_status_text(int status)
 {

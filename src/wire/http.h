@@ -89,7 +89,7 @@ struct slice http_message_field(const struct http_message *m, const char *name);
  * (body too large), 431 (head too large), 501 (method or coding unknown), 505 (version). */
 const char *http_parser_error(const struct http_parser *p, int *status);
 
-/* ---- writing ------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------ */
 
 const char *http_status_text(int status); /* "Not Found"; of an unknown one its class, e.g. "Client Error" */
 

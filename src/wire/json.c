@@ -38,7 +38,7 @@ static void dealloc(void *ctx, void *p)
 
 static yajl_alloc_funcs allocator = {alloc, re_alloc, dealloc, NULL};
 
-/* ---- writing ------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------ */
 
 static void print(void *ctx, const char *s, size_t n)
 {
@@ -190,7 +190,7 @@ void json_kv_bool(struct json_out *j, const char *key, bool v)
     json_bool(j, v);
 }
 
-/* ---- the tree ----------------------------------------------------------------------------------------- */
+/* ---- the tree ----------------------------------------------------------------------------------- */
 
 struct json {
     union {
@@ -411,7 +411,7 @@ void json_free(struct json *root)
     free(t);
 }
 
-/* ---- asking the tree ---------------------------------------------------------------------------------- */
+/* ---- asking the tree ---------------------------------------------------------------------------- */
 
 static bool is(const struct json *v, enum json_type t)
 {

@@ -20,7 +20,7 @@ const char *url_scheme_name(enum url_scheme s)
     return schemes[s].name;
 }
 
-/* ---- percent-encoding --------------------------------------------------------------------------------- */
+/* ---- percent-encoding --------------------------------------------------------------------------- */
 
 static bool is_unreserved(char c)
 {
@@ -94,7 +94,7 @@ int query_get(struct slice query, const char *name, struct buf *value)
     return r;
 }
 
-/* ---- URLs --------------------------------------------------------------------------------------------- */
+/* ---- URLs --------------------------------------------------------------------------------------- */
 
 static int bad(struct err *e, const char *why)
 {

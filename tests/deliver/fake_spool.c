@@ -43,7 +43,7 @@ const struct fake_outcome *fake_outcome(const struct spool_box *b, uint64_t seq)
     return NULL;
 }
 
-/* ---- the verbs ---------------------------------------------------------------------------------------- */
+/* ---- the verbs ---------------------------------------------------------------------------------- */
 
 const char *spool_box_bot(const struct spool_box *b)
 {

@@ -20,7 +20,7 @@ static struct shared {
 static uint16_t port;
 static char api_root[64];
 
-/* ---- the server --------------------------------------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------------------------------- */
 
 #define OK "{\"ok\":true,\"result\":true}"
 #define LIMITED "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests\""
@@ -106,7 +106,7 @@ static int stop_server(void **state)
     return 0;
 }
 
-/* ---- the tests ---------------------------------------------------------------------------------------- */
+/* ---- the tests ---------------------------------------------------------------------------------- */
 
 /* A rig with one call of this method. */
 static void one_call(struct rig *r, const char *method, bool once)

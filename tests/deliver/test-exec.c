@@ -106,7 +106,7 @@ static void a_program_is_found_in_path(void **state)
     rig_close(&r);
 }
 
-/* ---- what the child gets ------------------------------------------------------------------------------ */
+/* ---- what the child gets ------------------------------------------------------------------------ */
 
 /* What a script wrote to descriptor 2 as its last line, ended with status 65. */
 static char *told(const char *script, char out[2048])
@@ -221,7 +221,7 @@ static void signals_are_as_a_program_expects(void **state)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------------ */
+/* ---- streams ------------------------------------------------------------------------------------ */
 
 static void large_updates(void **state)
 {
@@ -297,7 +297,7 @@ static void floods_are_dropped(void **state)
     assert_int_equal(strlen(o.error), 512);
 }
 
-/* ---- the lease and the group -------------------------------------------------------------------------- */
+/* ---- the lease and the group -------------------------------------------------------------------- */
 
 /* Reads a pid that a script wrote, and forgets the file. */
 static pid_t read_pid(const char *path)
@@ -409,7 +409,7 @@ static void death_of_the_daemon(void **state)
     assert_false(lives(pid));
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------------------------------- */
 
 static void as_many_at_once_as_configured(void **state)
 {

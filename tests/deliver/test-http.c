@@ -13,7 +13,7 @@
 
 static uint16_t port;
 
-/* ---- the server --------------------------------------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------------------------------- */
 
 /* The first thing expected of a request that is not there. */
 static const char *what_is_missing(const char *request)
@@ -122,7 +122,7 @@ static int stop_server(void **state)
     return 0;
 }
 
-/* ---- the tests ---------------------------------------------------------------------------------------- */
+/* ---- the tests ---------------------------------------------------------------------------------- */
 
 /* after: what follows the server's port, or a whole URL. */
 static void open_rig(struct rig *r, const char *after, const char *secret)

@@ -218,7 +218,7 @@ static void three_quick_deaths(void **state)
     rig_close(&r);
 }
 
-/* ---- the lease ---------------------------------------------------------------------------------------- */
+/* ---- the lease ---------------------------------------------------------------------------------- */
 
 static void lease_over(void **state)
 {
@@ -266,7 +266,7 @@ static void more_time(void **state)
     assert_int_equal(outcome_of("worker", "{\"do\":\"extend-number\"}", 400).kind, OUTCOME_LEASE_EXPIRED);
 }
 
-/* ---- input -------------------------------------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------------------------------- */
 
 static char *big_update(const char *what)
 {
@@ -295,7 +295,7 @@ static void large_updates(void **state)
     free(big);
 }
 
-/* ---- shutdown and reload ------------------------------------------------------------------------------ */
+/* ---- shutdown and reload ------------------------------------------------------------------------ */
 
 static void shutdown(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 
-/* ---- randomness: the middle, so that a jittered wait is the plain one -------------------------------- */
+/* ---- randomness: the middle, so that a jittered wait is the plain one --------------------------- */
 
 void random_bytes(void *out, size_t n)
 {
@@ -15,7 +15,7 @@ uint64_t random_below(uint64_t below)
     return below / 2;
 }
 
-/* ---- the scripted Bot API client --------------------------------------------------------------------- */
+/* ---- the scripted Bot API client ---------------------------------------------------------------- */
 
 struct botapi api;
 
@@ -91,7 +91,7 @@ void botapi_reply_free(struct botapi_reply *r)
     botapi_reply_moved(r);
 }
 
-/* ---- the scripted spool ------------------------------------------------------------------------------ */
+/* ---- the scripted spool ------------------------------------------------------------------------- */
 
 struct fake_spool sp;
 
@@ -197,7 +197,7 @@ void commit(bool ok)
         sp.fns[i](sp.args[i], ok);
 }
 
-/* ---- driving it -------------------------------------------------------------------------------------- */
+/* ---- driving it --------------------------------------------------------------------------------- */
 
 struct poll *p;
 int64_t now;

@@ -14,8 +14,7 @@
 
 #define TOKEN "123456:abcdefghijklmnopqrstuvwxyzABCDEFGHI"
 
-/* ---- the scripted HTTP client
- * ---------------------------------------------------------------------------------- */
+/* ---- the scripted HTTP client ------------------------------------------------------------------- */
 
 static struct {
     char base_url[64], path[128];
@@ -69,8 +68,7 @@ void http_client_drop_connection(struct http_client *c)
     (void)c;
 }
 
-/* ---- driving it
- * --------------------------------------------------------------------------------------------------- */
+/* ---- driving it --------------------------------------------------------------------------------- */
 
 static struct botapi *api;
 static struct botapi_reply got;
@@ -142,9 +140,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- tests
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- tests -------------------------------------------------------------------------------------- */
 
 static void test_request(void **state)
 {

@@ -38,7 +38,7 @@ struct probe {
     int64_t stall_ms;
 };
 
-/* ---- a request that is passed on ---------------------------------------------------------------------- */
+/* ---- a request that is passed on ---------------------------------------------------------------- */
 
 struct relay {
     struct http_exchange *x;
@@ -150,7 +150,7 @@ static void pass_on(struct probe *p, struct http_exchange *x, const struct http_
     free(method);
 }
 
-/* ---- what is answered here ---------------------------------------------------------------------------- */
+/* ---- what is answered here ---------------------------------------------------------------------- */
 
 static void never(void *arg)
 {
@@ -186,7 +186,7 @@ static void on_request(void *arg, struct http_exchange *x, const struct http_ser
     }
 }
 
-/* ---- the program -------------------------------------------------------------------------------------- */
+/* ---- the program -------------------------------------------------------------------------------- */
 
 static void on_signal(void *arg, int signo)
 {

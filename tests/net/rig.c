@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* ---- the handler -------------------------------------------------------------------------------------- */
+/* ---- the handler -------------------------------------------------------------------------------- */
 
 static void on_gone(void *arg)
 {
@@ -46,7 +46,7 @@ void rig_on_request(void *arg, struct http_exchange *x, const struct http_server
     }
 }
 
-/* ---- running the loop --------------------------------------------------------------------------------- */
+/* ---- running the loop --------------------------------------------------------------------------- */
 
 int64_t rig_tick(void *arg)
 {
@@ -66,7 +66,7 @@ bool rig_run_until(struct fixture *f, bool (*fn)(void *arg), void *arg)
     return u.ok;
 }
 
-/* ---- a client ----------------------------------------------------------------------------------------- */
+/* ---- a client ----------------------------------------------------------------------------------- */
 
 static void client_read(struct client *c)
 {
@@ -128,7 +128,7 @@ void client_close(struct client *c)
     buf_free(&c->got);
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------------- */
+/* ---- set-up ------------------------------------------------------------------------------------- */
 
 struct http_server_options rig_options(const struct fixture *f)
 {
@@ -204,7 +204,7 @@ void rig_start_default(struct fixture *f)
     rig_start(f, &o);
 }
 
-/* ---- what is waited for -------------------------------------------------------------------------------- */
+/* ---- what is waited for ------------------------------------------------------------------------- */
 
 bool rig_holds_one(void *arg)
 {

@@ -14,7 +14,7 @@
 
 #include "net/listen.h"
 
-/* ---- requests and answers ----------------------------------------------------------------------------- */
+/* ---- requests and answers ----------------------------------------------------------------------- */
 
 struct row {
     const char *send;
@@ -171,7 +171,7 @@ static void test_continue(void **state)
     client_close(&c);
 }
 
-/* ---- the cap, stopping, freeing ----------------------------------------------------------------------- */
+/* ---- the cap, stopping, freeing ----------------------------------------------------------------- */
 
 static void test_cap(void **state)
 {
@@ -240,7 +240,7 @@ static void test_free_with_open_exchanges(void **state)
     client_close(&b);
 }
 
-/* ---- the unix socket ---------------------------------------------------------------------------------- */
+/* ---- the unix socket ---------------------------------------------------------------------------- */
 
 static void test_socket_modes(void **state)
 {

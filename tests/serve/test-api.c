@@ -21,7 +21,7 @@ static void kill_one(struct rig *r)
     world_end(&r->w, world_take(&r->w, PUSH), OUTCOME_REJECTED, -1);
 }
 
-/* ---- refused ------------------------------------------------------------------------------------------------------ */
+/* ---- refused ------------------------------------------------------------------------------------ */
 
 static void test_unknown_things(void **state)
 {
@@ -49,7 +49,7 @@ static void test_unknown_things(void **state)
     reply_clear(&p);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking ------------------------------------------------------------------------------------ */
 
 static void test_list_filters(void **state)
 {
@@ -184,7 +184,7 @@ static void test_status(void **state)
     reply_clear(&p);
 }
 
-/* ---- acting -------------------------------------------------------------------------------------------------------- */
+/* ---- acting ------------------------------------------------------------------------------------- */
 
 static void test_replay_by_id(void **state)
 {
@@ -357,7 +357,7 @@ static void test_pause(void **state)
     rig_refused(r, 404, "unknown_bot", "POST", "/v1/pause", "{\"bot\":\"shp\"}");
 }
 
-/* ---- export and import ---------------------------------------------------------------------------------------------- */
+/* ---- export and import -------------------------------------------------------------------------- */
 
 /* The lines of a page, as `export` cuts them out. */
 static char *lines_of(const struct reply *p)
@@ -465,7 +465,7 @@ static void test_import_of_many(void **state)
     world_verify(&r->w);
 }
 
-/* ---- tail ----------------------------------------------------------------------------------------------------------- */
+/* ---- tail --------------------------------------------------------------------------------------- */
 
 static void test_tail(void **state)
 {

@@ -88,7 +88,7 @@ static void does_not_say(const struct buf *b, const char *text)
         fail_msg("\"%s\" is in:\n%s", text, buf_str(b));
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------------------- */
 
 static void test_every_command_has_help(void **state)
 {
@@ -195,7 +195,7 @@ static void test_no_config_no_daemon(void **state)
     free(spool);
 }
 
-/* ---- the commands on a spool ----------------------------------------------------------------------------------------- */
+/* ---- the commands on a spool -------------------------------------------------------------------- */
 
 static const char lines[] =
     "{\"bot\":\"shop\",\"bot_id\":123456,\"box\":\"in\",\"update_id\":5,\"received_at\":1764439568.123,"
@@ -448,7 +448,7 @@ static void test_check_offline(void **state)
     free(token);
 }
 
-/* ---- the stage -------------------------------------------------------------------------------------------------------- */
+/* ---- the stage ---------------------------------------------------------------------------------- */
 
 static int setup(void **state)
 {

@@ -78,7 +78,7 @@ static void test_bearer(void **state)
     assert_slice(network_bearer(slice_make(NULL, 0)), "");
 }
 
-/* ---- with connections ---------------------------------------------------------------------------------- */
+/* ---- with connections --------------------------------------------------------------------------- */
 
 static struct loop *l;
 static struct rig *r;
