@@ -1,6 +1,7 @@
 # For the system around: the systemd unit and the completion for bash.
 EXTRA_DIST += contrib/tgspool.service.in contrib/tgspool.bash-completion
 EXTRA_DIST += contrib/demo/demo contrib/demo/handler
+EXTRA_DIST += contrib/examples/README.md contrib/examples/order-postgresql.sh contrib/examples/order-sqlite.py
 EXTRA_DIST += contrib/install-deps contrib/start contrib/test
 CLEANFILES += contrib/tgspool.service contrib/tgspool
 
