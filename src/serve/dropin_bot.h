@@ -37,7 +37,8 @@ struct dropin_bot {
     char **warned; /* kinds that the log has named as not asked for */
     size_t n_warned;
     bool warned_poll;
-    struct list asks; /* getUpdates and drops under way */
+    int64_t rival_told_at; /* 0: never */
+    struct list asks;      /* getUpdates and drops under way */
     struct ask *waiting;
     struct consumer consumer;
 };

@@ -17,6 +17,7 @@
 #define ANSWER_BYTES (4u << 20) /* of payload in one answer, as Telegram's */
 #define FUTURE 10               /* an offset so far above what was given is no confirmation */
 #define WARNED_MAX 64
+#define RIVAL_EVERY MINUTES(10)
 
 static const char conflict[] =
     "Conflict: terminated by other getUpdates request; make sure that only one bot "
@@ -155,15 +156,26 @@ static bool give(struct ask *a)
     return n > 0;
 }
 
+/* Two instances can go on telling each other off for days; the log hears of it now and then. */
+static void warn_of_rival(struct dropin_bot *b)
+{
+    int64_t now = loop_now(b->of->loop);
+
+    if (b->rival_told_at && now - b->rival_told_at < RIVAL_EVERY)
+        return;
+    b->rival_told_at = now;
+    log_warn(b->name,
+             "a second program asks for this bot's updates: one of the two polls ends with 409; find the "
+             "other instance and stop it");
+}
+
 /* Of two who wait, the older one is told off, as by Telegram. */
 static void ask_wait(struct ask *a)
 {
     struct ask *older = a->bot->waiting;
 
     if (older && older != a) {
-        log_warn(a->bot->name,
-                 "a second program asks for this bot's updates: one of the two polls ends with 409; "
-                 "find the other instance and stop it");
+        warn_of_rival(a->bot);
         ask_fail(older, 409, conflict);
     }
     a->bot->waiting = a;

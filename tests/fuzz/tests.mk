@@ -14,6 +14,7 @@ FUZZ_LINK = $(AM_LDFLAGS) -fsanitize=fuzzer
 check_PROGRAMS += \
 	tests/fuzz/fuzz-call \
 	tests/fuzz/fuzz-config \
+	tests/fuzz/fuzz-dropin \
 	tests/fuzz/fuzz-filter \
 	tests/fuzz/fuzz-http \
 	tests/fuzz/fuzz-json \
@@ -30,6 +31,9 @@ tests_fuzz_fuzz_call_LDADD = $(FUZZ_CALL)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz-config.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_config_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_config_LDADD = $(FUZZ_CORE)
+tests_fuzz_fuzz_dropin_SOURCES = tests/fuzz/fuzz-dropin.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_dropin_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_dropin_LDADD = $(FUZZ_SERVE)
 tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_filter_LDADD = $(FUZZ_SERVE)
@@ -62,6 +66,7 @@ if FUZZERS
 noinst_PROGRAMS += \
 	tests/fuzz/libfuzz-call \
 	tests/fuzz/libfuzz-config \
+	tests/fuzz/libfuzz-dropin \
 	tests/fuzz/libfuzz-filter \
 	tests/fuzz/libfuzz-http \
 	tests/fuzz/libfuzz-json \
@@ -80,6 +85,10 @@ tests_fuzz_libfuzz_config_SOURCES = tests/fuzz/fuzz-config.c
 tests_fuzz_libfuzz_config_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_config_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_config_LDADD = $(FUZZ_CORE)
+tests_fuzz_libfuzz_dropin_SOURCES = tests/fuzz/fuzz-dropin.c
+tests_fuzz_libfuzz_dropin_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_libfuzz_dropin_LDFLAGS = $(FUZZ_LINK)
+tests_fuzz_libfuzz_dropin_LDADD = $(FUZZ_SERVE)
 tests_fuzz_libfuzz_filter_SOURCES = tests/fuzz/fuzz-filter.c
 tests_fuzz_libfuzz_filter_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_filter_LDFLAGS = $(FUZZ_LINK)
