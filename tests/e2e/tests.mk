@@ -1,18 +1,9 @@
 # End-to-end tests: pytest, the real daemon, the Bot API test server.
 EXTRA_DIST += \
-	tests/e2e/bots/common.js \
-	tests/e2e/bots/grammy-runner.js \
-	tests/e2e/bots/grammy-webhook.js \
-	tests/e2e/bots/grammy.js \
-	tests/e2e/bots/node-telegram-bot-api.js \
-	tests/e2e/bots/package-lock.json \
-	tests/e2e/bots/package.json \
-	tests/e2e/bots/python-telegram-bot.py \
-	tests/e2e/bots/telegraf-webhook.js \
-	tests/e2e/bots/telegraf.js \
 	tests/e2e/conftest.py \
 	tests/e2e/harness.py \
 	tests/e2e/test_botapi.py \
+	tests/e2e/test_calls.py \
 	tests/e2e/test_commands.py \
 	tests/e2e/test_config.py \
 	tests/e2e/test_crash.py \
@@ -27,3 +18,5 @@ EXTRA_DIST += \
 	tests/e2e/test_webhook_command.py \
 	tests/e2e/test_handover.py \
 	tests/e2e/test_webhook.py
+
+include $(top_srcdir)/tests/e2e/bots/tests.mk
