@@ -146,7 +146,9 @@ def test_trouble_is_waited_out(pulled, api, fault):
     pulled.start()
     pulled.wait_counts(pending=20)
     at = asked_at(api)
-    assert at[1] - at[0] >= 0.7 or fault["type"] == "lost", "the second try came too early"
+    # on the connection that getWebhookInfo left idle, one that breaks before its answer is asked again at once
+    pauses = [b - a for a, b in zip(at, at[1:])][:2]
+    assert max(pauses) >= 0.7 or fault["type"] == "lost", "the next try came too early"
     assert "intake" in pulled.log()
     wait_until(lambda: api.state()["queued"] == 0, "confirmed at last")
 
