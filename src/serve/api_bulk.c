@@ -55,9 +55,11 @@ static enum acted act_on(struct api *api, const struct act *act, struct spool_bo
 {
     if (act->on_ended)
         return spool_replay(b, seq, who, copy);
-    if (processing && force && api->hooks.kill_event)
+    enum acted done = spool_discard(b, seq, force, who);
+    /* Only now, as some deliverers end a try within the call, and would complete it. */
+    if (done == ACTED && processing && api->hooks.kill_event)
         api->hooks.kill_event(api->hooks.arg, spool_box_bot(b), spool_box_which(b), seq);
-    return spool_discard(b, seq, force, who);
+    return done;
 }
 
 /* ---- jobs --------------------------------------------------------------------------------------- */

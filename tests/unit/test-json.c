@@ -205,13 +205,42 @@ static void test_many(void **state)
     buf_free(&b);
 }
 
+/* What is written again reads the same; only invalid UTF-8 changes. */
+static void test_written_again(void **state)
+{
+    static const struct {
+        const char *text, *again;
+    } rows[] = {
+        {" { \"a\" : [ 1 , -2.50e+10 , true , false , null , \"x\\n\\u00e9\" , {} , [] ] } ",
+         "{\"a\":[1,-2.50e+10,true,false,null,\"x\\n\xC3\xA9\",{},[]]}"},
+        {"123456789012345678901234567890", "123456789012345678901234567890"},
+        {"\"\xff\"", "\"\xEF\xBF\xBD\""},
+        {"{\"\xff\":1}", "{\"\xEF\xBF\xBD\":1}"},
+        {"\"\\u0000\"", "\"\\u0000\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct json *v = json_parse(slice_str(rows[i].text), NULL);
+        struct buf out = BUF_EMPTY;
+        struct json_out j;
+        check_row(i, v != NULL);
+        json_start(&j, &out);
+        json_write(&j, v);
+        json_end(&j);
+        check_row(i, slice_eq_str(buf_slice(&out), rows[i].again));
+        buf_free(&out);
+        json_free(v);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writing), cmocka_unit_test(test_writing_bytes),
-        cmocka_unit_test(test_reading), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_depth),   cmocka_unit_test(test_invalid_utf8),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_written_again), cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_writing_bytes), cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_invalid_utf8),  cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
