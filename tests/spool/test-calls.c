@@ -109,7 +109,8 @@ static void kept_as_it_came(void **state)
     assert_int_equal(c->ev.made_by, 0);
     assert_int_equal(c->ev.received_at, START);
     end_after(w, c, OUTCOME_DONE, -1);
-    assert_int_equal(state_of(out, seq, &c->ev).state, STATE_DONE);
+    struct event ev;
+    assert_int_equal(state_of(out, seq, &ev).state, STATE_DONE);
     world_verify(w);
 }
 
@@ -516,7 +517,7 @@ static void scenario(void **state)
         world_begin(w);
         w->box = spool_attach(w->sp, BOT_ID, BOX_IN, "shop", &w->policy);
         send_updates(w, &safe);
-        for (; w->n_held; said++)
+        for (; w->n_held && n % 3 == 0; said++) /* held for some ticks: also while the store is away */
             say_done(w, w->held[0]);
         spool_work(w->sp);
         if (safe)
