@@ -3,6 +3,7 @@ import http.client
 import http.server
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -239,6 +240,39 @@ def test_bad_arguments(rig, api):
         assert bot.read()[0] == 400
     bot.c.request("POST", f"/bot{TOKEN}/getUpdates", "x" * (2 * MIB), {"Content-Type": "application/json"})
     assert bot.c.getresponse().status == 413
+
+
+# ---- reload
+
+def reload(rig, **options):
+    rig.configure(**options)
+    seen = rig.log().count("reloaded ")
+    rig.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: rig.log().count("reloaded ") > seen, "the reload")
+
+
+def test_a_reload_keeps_what_was_given_and_takes_new_names(rig, api):
+    bot = start(rig, api, 3)
+    ids = bot.ids()
+    other = ALIAS + "-2"
+    reload(rig, dropin_token_file=rig.write("alias-2", other))
+    assert Client(rig.port, ALIAS).call("getMe")[0] == 401
+    assert Client(rig.port, other).ids() == ids
+    assert bot.ids(offset=ids[1]) == ids[1:]
+    waits = Client(rig.port)
+    assert waits.ids(offset=ids[2] + 1) == []
+    api.inject_message(1, "left for another")
+    wait_until(lambda: rig.counts()["since_made"]["received"] == 4, "it arrives")
+    assert len(waits.ids()) == 1
+    rig.cli("pause", "shop", "deliver")
+    waits.send("getUpdates", timeout=30)
+    wait_until(lambda: rig.counts()["consumer"]["waiting"], "a poll waits")
+    reload(rig, deliver="pull", dropin_token_file=None)
+    status, answer = waits.read()
+    assert (status, answer["error_code"]) == (409, 409)
+    rig.cli("resume", "shop")
+    claimed = rig.api("POST", "/v1/claim", {"bot": "shop", "wait": "10s"})[1]["events"]
+    assert [e["update"]["message"]["text"] for e in claimed] == ["left for another"]
 
 
 # ---- filters
