@@ -1,5 +1,6 @@
 /* tgspool: main sets up the heap and hands over to the command line. */
 #include <malloc.h>
+#include <sys/stat.h>
 
 #include "cli/command.h"
 
@@ -10,5 +11,6 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
+    umask(077); /* what commands write in the spool is as private as what the daemon does */
     return cli_main(argc, argv);
 }

@@ -19,6 +19,7 @@
 #include "core/options.h"
 #include "daemon/configfile.h"
 #include "net/listen.h"
+#include "store/db.h"
 #include "store/dir.h"
 #include "wire/url.h"
 
@@ -146,6 +147,25 @@ static bool check_dir(struct check *c)
     return S_ISDIR(st.st_mode) && access(dir, R_OK | W_OK | X_OK) == 0;
 }
 
+/* Opens the database without changing anything: what is damaged is told before the daemon meets it. */
+static void check_database(struct check *c, int schema)
+{
+    char *path = xasprintf("%s/db", c->config->dir);
+    struct err e = ERR_NONE;
+    struct db *db = db_open(path, DB_LOOK, c->config->cache_bytes, &e);
+
+    if (db) {
+        db_close(db);
+        tell(c, GOOD, 0, "store", NULL, "a spool of schema %d that can be read; no daemon runs", schema);
+    } else {
+        tell(c, BAD, e.exit_code, "store",
+             e.exit_code == EX_DATAERR ? "keep the directory as it is, and restore a backup elsewhere"
+                                       : "do what it says; nothing was changed",
+             "%s", e.text);
+    }
+    free(path);
+}
+
 /* The daemon answers, or who else holds the spool, or what its marker says: opening the store would write. */
 static void check_store(struct check *c, bool dir_usable)
 {
@@ -183,7 +203,7 @@ static void check_store(struct check *c, bool dir_usable)
     if (store_dir_look(c->config->dir, &schema, &e) < 0)
         tell(c, BAD, e.exit_code, "store", "correct spool.dir, or do what it says", "%s", e.text);
     else if (schema)
-        tell(c, GOOD, 0, "store", NULL, "a spool of schema %d; no daemon runs", schema);
+        check_database(c, schema);
     else
         tell(c, GOOD, 0, "store", NULL, "there is none yet; `run` makes it");
 }

@@ -43,8 +43,7 @@ struct store {
     struct store_stats stats;
 };
 
-/* ---- waiters
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- waiters ------------------------------------------------------------------------------------ */
 
 void store_on_done(struct store *st, bool durable, store_done_fn *fn, void *arg)
 {
@@ -57,8 +56,7 @@ void store_on_done(struct store *st, bool durable, store_done_fn *fn, void *arg)
 
 static void forget_in(struct list *l, const void *arg)
 {
-    list_each(l, it)
-    {
+    list_each(l, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         if (w->arg == arg) {
             list_del(it);
@@ -94,8 +92,7 @@ static void run_waiters(struct store *st, bool ok)
     }
 }
 
-/* ---- failure and reopening
- * ---------------------------------------------------------------------------------------- */
+/* ---- failure and reopening ---------------------------------------------------------------------- */
 
 void store_fail(struct store *st, const struct err *why, int64_t now)
 {
@@ -123,7 +120,7 @@ static enum store_result reopen(struct store *st, int64_t now)
     }
     if (now < st->reopen_at)
         return STORE_FAILED;
-    st->db = db_open(st->dir.db_path, false, st->cache_bytes, &e);
+    st->db = db_open(st->dir.db_path, DB_OPEN, st->cache_bytes, &e);
     if (!st->db) {
         bool corrupt = e.exit_code == EX_DATAERR;
         snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, e.text);
@@ -138,12 +135,11 @@ static enum store_result reopen(struct store *st, int64_t now)
     return STORE_REOPENED;
 }
 
-/* ---- opening and closing
- * ------------------------------------------------------------------------------------------ */
+/* ---- opening and closing ------------------------------------------------------------------------ */
 
 static struct db *open_db(struct store *st, struct err *e)
 {
-    struct db *db = db_open(st->dir.db_path, st->dir.fresh, st->cache_bytes, e);
+    struct db *db = db_open(st->dir.db_path, st->dir.fresh ? DB_CREATE : DB_OPEN, st->cache_bytes, e);
 
     if (!db) {
         err_prefix(e, "%s", st->dir.path);
@@ -203,8 +199,7 @@ struct db *store_db(struct store *st)
     return st->db;
 }
 
-/* ---- committing
- * --------------------------------------------------------------------------------------------------- */
+/* ---- committing --------------------------------------------------------------------------------- */
 
 static enum store_result write_batch(struct store *st, int64_t now)
 {
@@ -246,8 +241,7 @@ static enum store_result write_batch(struct store *st, int64_t now)
 /* Written: the waiters run now, but those that wait for a sync at its time. */
 static void settle(struct store *st, int64_t now)
 {
-    list_each(&st->open, it)
-    {
+    list_each(&st->open, it) {
         struct waiter *w = list_item(it, struct waiter, link);
         list_del(it);
         if (w->durable && st->sync == SYNC_INTERVAL) {

@@ -139,7 +139,7 @@ static void free_options(struct db *db)
         rocksdb_writeoptions_destroy(db->write_sync);
 }
 
-struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct err *e)
+struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, struct err *e)
 {
     struct db *db = xcalloc(1, sizeof(*db));
     const char *names[FAMILIES];
@@ -151,7 +151,7 @@ struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct er
         return NULL;
     }
     db->cache = rocksdb_cache_create_lru((size_t)cache_bytes);
-    if (options_new(db, create, e) < 0) {
+    if (options_new(db, mode == DB_CREATE, e) < 0) {
         free_options(db);
         free(db);
         return NULL;
@@ -160,9 +160,13 @@ struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct er
         names[f] = settings[f].name;
         db->family_options[f] = family_options_new(db, &settings[f]);
     }
-    db->handle = rocksdb_open_column_families(db->options, path, FAMILIES, names,
-                                              (const rocksdb_options_t *const *)db->family_options,
-                                              db->families, &error);
+    const rocksdb_options_t *const *options = (const rocksdb_options_t *const *)db->family_options;
+    if (mode == DB_LOOK)
+        db->handle = rocksdb_open_for_read_only_column_families(db->options, path, FAMILIES, names, options,
+                                                                db->families, 0, &error);
+    else
+        db->handle =
+            rocksdb_open_column_families(db->options, path, FAMILIES, names, options, db->families, &error);
     if (error) {
         take_error(error, e, "cannot open the database");
         free_options(db);

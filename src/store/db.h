@@ -31,9 +31,14 @@ const char *family_name(enum family f);
 struct db;
 struct db_iter;
 
-/* Opens the database in the directory path. create: only for a directory that is empty or half-made. Returns
- * NULL and e: EX_DATAERR for corruption, EX_IOERR for the rest. */
-struct db *db_open(const char *path, bool create, int64_t cache_bytes, struct err *e);
+enum db_mode {
+    DB_OPEN,
+    DB_CREATE, /* only for a directory that is empty or half-made */
+    DB_LOOK    /* changes nothing on disk; nothing may be put or written */
+};
+
+/* Opens the database in the directory path. Returns NULL and e: EX_DATAERR for corruption, EX_IOERR for the rest. */
+struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, struct err *e);
 /* Drops the open batch and closes. No iterator may be alive. */
 void db_close(struct db *db);
 
