@@ -432,8 +432,9 @@ def relay(make_spool):
     spool.upstream = upstream
     spool.add_bot("shop", api_root=upstream.url, intake="none", deliver="dropin",
                   dropin_token_file=spool.write("alias", ALIAS))
-    spool.configure(listen={"dropin": f"127.0.0.1:{spool.port}"}, spool={})
-    spool.start()
+    spool.configure(listen={"dropin": f"127.0.0.1:{spool.port}"})
+    # where memory is measured, a sanitizer must not keep what was freed
+    spool.start(env={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"})
     yield spool
     upstream.server.shutdown()
     upstream.server.server_close()
