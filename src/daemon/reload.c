@@ -101,12 +101,15 @@ static int check_section(struct bots *b, const struct setup *s, size_t i, struct
         if (s->secrets[k].bot_id == old->bot_id)
             return 0; /* the old one goes on under another name */
     spool_box_status(old->box, &st);
-    if (st.counts.pending + st.counts.processing == 0)
+    uint64_t left = st.counts.pending + st.counts.processing;
+    spool_box_status(old->out, &st);
+    left += st.counts.pending + st.counts.processing;
+    if (left == 0)
         return 0;
     return err_set(e, EX_CONFIG,
                    "bots.%s: the token is now that of bot %" PRId64 ", but %" PRIu64 " events of bot %" PRId64
                    " are unfinished; let them end first, or keep that bot under another name",
-                   old->name, s->secrets[i].bot_id, st.counts.pending + st.counts.processing, old->bot_id);
+                   old->name, s->secrets[i].bot_id, left, old->bot_id);
 }
 
 /* What the box out is served by. */
