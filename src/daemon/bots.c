@@ -229,12 +229,11 @@ void bots_intake_status(void *arg, const char *name, struct json_out *j)
     json_object_end(j);
 }
 
-void bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq)
+bool bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq)
 {
     struct bot *bot = bots_by_name(arg, name);
 
-    if (bot)
-        slots_kill_event(box == BOX_IN ? bot->slots : bot->calls, seq);
+    return bot && slots_kill_event(box == BOX_IN ? bot->slots : bot->calls, seq);
 }
 
 bool bots_pulled(void *arg, const char *name)

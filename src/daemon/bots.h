@@ -68,7 +68,7 @@ size_t bots_count(const struct bots *b);
 
 /* For the API (serve/api.h, struct api_hooks; arg: the struct bots). */
 void bots_intake_status(void *arg, const char *name, struct json_out *j);
-void bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq);
+bool bots_kill_event(void *arg, const char *name, enum box box, uint64_t seq);
 bool bots_pulled(void *arg, const char *name);
 bool bots_intake_rests(void *arg, const char *name);
 void *bots_give_back(void *arg, const char *name, given_back_fn *told, void *told_arg, char why[256]);

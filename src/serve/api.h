@@ -33,8 +33,9 @@ struct api_hooks {
     void (*intake_status)(void *arg, const char *bot, struct json_out *j);
     /* The same of the program that takes its updates over the drop-in API; null if none does. */
     void (*consumer_status)(void *arg, const char *bot, struct json_out *j);
-    /* Ends whoever of this process works on an event, because a person discards it. */
-    void (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);
+    /* Ends whoever of this process works on an event, because a person discards it: the event ends as discarded when
+     * that has ended. Returns false if nobody of this process does. */
+    bool (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);
     /* Whether this bot's events are taken by claims (deliver: pull). NULL: every bot's. */
     bool (*pulled)(void *arg, const char *bot);
     /* For handovers (serve/handover.h); NULL where no daemon runs. Whether a paused intake has come to rest, so

@@ -55,11 +55,14 @@ static enum acted act_on(struct api *api, const struct act *act, struct spool_bo
 {
     if (act->on_ended)
         return spool_replay(b, seq, who, copy);
-    enum acted done = spool_discard(b, seq, force, who);
-    /* Only now, as some deliverers end a try within the call, and would complete it. */
-    if (done == ACTED && processing && api->hooks.kill_event)
-        api->hooks.kill_event(api->hooks.arg, spool_box_bot(b), spool_box_which(b), seq);
-    return done;
+    /* One that a deliverer of ours works on ends as discarded when nothing of it runs any more: not before, since
+     * the next of its lane would start beside it. */
+    if (processing && force && api->hooks.kill_event &&
+        api->hooks.kill_event(api->hooks.arg, spool_box_bot(b), spool_box_which(b), seq)) {
+        spool_audit(b, "discard", who, seq);
+        return ACTED;
+    }
+    return spool_discard(b, seq, force, who);
 }
 
 /* ---- jobs --------------------------------------------------------------------------------------- */

@@ -44,6 +44,11 @@ enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint
     return rc;
 }
 
+void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq)
+{
+    row_put_audit(b, act, who, seq, 0);
+}
+
 enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who)
 {
     static const struct outcome discarded = {.kind = OUTCOME_DISCARDED, .after_ms = -1};

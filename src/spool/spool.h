@@ -274,6 +274,9 @@ enum acted {
 enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint64_t *copy);
 enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who);
 
+/* Into the audit log: what a person did to an event by other means than these verbs. */
+void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq);
+
 /* One whole event. record is filled with bytes that ev->payload borrows from. Returns 0, or -1: no such
  * event. */
 int spool_get(struct spool_box *b, uint64_t seq, struct event *ev, struct event_state *st,

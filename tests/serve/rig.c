@@ -21,7 +21,7 @@ static bool rig_pulled(void *arg, const char *bot)
     return r->pulled;
 }
 
-static void rig_kill(void *arg, const char *bot, enum box box, uint64_t seq)
+static bool rig_kill(void *arg, const char *bot, enum box box, uint64_t seq)
 {
     struct rig *r = arg;
 
@@ -29,6 +29,7 @@ static void rig_kill(void *arg, const char *bot, enum box box, uint64_t seq)
     assert_int_equal(box, BOX_IN);
     r->killed++;
     r->killed_seq = seq;
+    return r->holds;
 }
 
 static void rig_intake(void *arg, const char *bot, struct json_out *j)

@@ -23,6 +23,7 @@ struct rig {
     bool pulled;
     const char *only_bot; /* of the requests; NULL: all */
     unsigned killed, happened;
+    bool holds; /* the deliverer works on what is to be killed, and will end it */
     uint64_t killed_seq;
 };
 

@@ -264,6 +264,27 @@ static void test_discard(void **state)
     world_verify(&r->w);
 }
 
+/* What a deliverer of the daemon works on ends when nothing of it runs any more, and its lane waits until then. */
+static void test_discard_waits_for_the_child(void **state)
+{
+    struct rig *r = rig_of(state);
+    struct reply p;
+
+    arrive_many(r, 5, 1);
+    struct claim *c = world_take(&r->w, PUSH);
+    r->holds = true;
+    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"id\":\"shop/5\",\"force\":true}");
+    reply_clear(&p);
+    assert_int_equal(r->killed_seq, c->ev.seq);
+    world_expect(&r->w, 1, STATE_PROCESSING, REASON_NONE, 0);
+    world_begin(&r->w);
+    const struct outcome o = {.kind = OUTCOME_DISCARDED, .after_ms = -1};
+    assert_int_equal(spool_complete(r->w.box, c->ev.seq, c->token, &o), COMPLETED);
+    world_commit(&r->w);
+    world_expect(&r->w, 1, STATE_DEAD, REASON_DISCARDED, 0);
+    world_verify(&r->w);
+}
+
 /* A bulk that outlasts its client's patience: 202 and a number, progress, and the counts at the end. */
 static void test_long_bulk_becomes_a_job(void **state)
 {
@@ -533,6 +554,7 @@ int main(void)
         TEST(test_replay_by_id),
         TEST(test_replay_by_filter),
         TEST(test_discard),
+        TEST(test_discard_waits_for_the_child),
         TEST(test_long_bulk_becomes_a_job),
         TEST(test_bulk_ends_with_its_client),
         TEST(test_jobs_share_the_time),
