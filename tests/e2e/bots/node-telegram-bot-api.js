@@ -6,7 +6,7 @@ const common = require("./common.js");
 
 const bot = new TelegramBot(common.token, {
   baseApiUrl: common.apiRoot,
-  polling: { autoStart: true, params: { timeout: 5 } },
+  polling: { autoStart: true, params: { timeout: 2 } },
 });
 bot.on("message", common.handle);
 bot.on("polling_error", common.failed);

@@ -42,7 +42,7 @@ if "BOT_PORT" in os.environ:
     port = int(os.environ["BOT_PORT"])
     updater.start_webhook(listen="127.0.0.1", port=port, url_path="hook", webhook_url=f"http://127.0.0.1:{port}/hook")
 else:
-    updater.start_polling(timeout=5)
+    updater.start_polling(timeout=2)
 record("ready")
 updater.idle()
 record("stopped")
