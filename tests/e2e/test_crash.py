@@ -28,6 +28,7 @@ def kill_in_a_poll(spool, api):
     """While a getUpdates of this daemon is with the server, all else being done."""
     by_workers(spool)
     spool.start()
+    wait_until(lambda: api.state()["queued"] == 0, "all has come", 120)
     spool.wait_counts(pending=0, processing=0, timeout=300)
     wait_until(lambda: api.state()["waiting"], "a poll is under way")
     spool.kill()
