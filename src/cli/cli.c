@@ -106,8 +106,8 @@ static int unknown_option(const struct command *c, const char *wrong, size_t n)
     if (g.name)
         return cli_fail(EX_USAGE, "%s has no option --%.*s; did you mean --%s?", c ? c->name : "tgspool",
                         (int)n, wrong, g.name);
-    return cli_fail(EX_USAGE, "%s has no option --%.*s; `tgspool %s--help` lists them",
-                    c ? c->name : "tgspool", (int)n, wrong, c ? xasprintf("%s ", c->name) : "");
+    return cli_fail(EX_USAGE, "%s has no option --%.*s; `tgspool %s%s--help` lists them",
+                    c ? c->name : "tgspool", (int)n, wrong, c ? c->name : "", c ? " " : "");
 }
 
 /* ---- help --------------------------------------------------------------------------------------- */
