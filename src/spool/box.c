@@ -82,13 +82,14 @@ static void load_record(struct spool *sp, struct spool_box *b, const struct box_
     b->breaker.probing = false;
     reset_hints(b);
     b->unserving = rec->serving && !b->policy.serve;
+    b->releasing = b->cutting = true; /* or once more: what was done of it may be lost */
+    b->release_from = 0;
     if (!sp->was_failed) { /* a fresh start: else the breaker in memory knows more */
         b->breaker = (struct breaker){.open = rec->breaker_open,
                                       .cause = rec->breaker_cause,
                                       .since = rec->breaker_since,
                                       .probes = rec->breaker_probes,
                                       .probe_at = sp->now};
-        b->releasing = b->cutting = true;
     }
 }
 

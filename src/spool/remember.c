@@ -96,26 +96,6 @@ void remember(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN
         store_on_done(b->sp->store, true, outcome_settled, m);
 }
 
-void remembered_apply(struct spool *sp)
-{
-    struct list todo;
-
-    list_init(&todo);
-    while (!list_empty(&sp->again)) {
-        struct list *l = sp->again.next;
-        list_del(l);
-        list_add_tail(&todo, l);
-    }
-    while (!list_empty(&todo)) {
-        struct remembered *m = list_item(todo.next, struct remembered, link);
-        struct outcome o = {.kind = m->kind, .after_ms = m->after_ms, .error = buf_slice(&m->error)};
-        const struct spool_extras *extras = m->extras ? &m->extras->e : NULL;
-        if (spool_complete_with(m->box, m->seq, m->token, &o, extras) != COMPLETED)
-            held_free(held_find(m->box, m->seq)); /* it was durable after all, or the claim never was */
-        remembered_drop(m);
-    }
-}
-
 void remembered_free(struct spool *sp)
 {
     while (!list_empty(&sp->remembered))
@@ -155,22 +135,57 @@ static void record_extras(struct spool_box *b, uint64_t seq, const struct spool_
         call_append(box_out_of(b), &e->calls[i], seq, NULL);
 }
 
-enum completed spool_complete_with(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
-                                   const struct outcome *o, const struct spool_extras *extras)
+/* Ends a try, if it is held by this token. */
+static enum completed apply(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                            const struct outcome *o, const struct spool_extras *extras)
 {
     struct state_record r;
     enum completed rc = held_state(b, seq, token, &r);
+
+    if (rc != COMPLETED)
+        return rc;
+    remember(b, seq, token, o, extras_copy(extras), true);
+    finish_try(b, seq, &r, o, AT_LEASE);
+    record_extras(b, seq, extras);
+    return COMPLETED;
+}
+
+void remembered_apply(struct spool *sp)
+{
+    struct list todo;
+
+    list_init(&todo);
+    while (!list_empty(&sp->again)) {
+        struct list *l = sp->again.next;
+        list_del(l);
+        list_add_tail(&todo, l);
+    }
+    while (!list_empty(&todo)) {
+        struct remembered *m = list_item(todo.next, struct remembered, link);
+        struct outcome o = {.kind = m->kind, .after_ms = m->after_ms, .error = buf_slice(&m->error)};
+        const struct spool_extras *extras = m->extras ? &m->extras->e : NULL;
+        enum completed rc = apply(m->box, m->seq, m->token, &o, extras);
+        if (rc == COMPLETE_FAILED) { /* the store failed once more: it is tried again with the rest */
+            list_del(&m->link);
+            list_add_tail(&sp->again, &m->link);
+            continue;
+        }
+        if (rc != COMPLETED)
+            held_free(held_find(m->box, m->seq)); /* it was durable after all, or the claim never was */
+        remembered_drop(m);
+    }
+}
+
+enum completed spool_complete_with(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                                   const struct outcome *o, const struct spool_extras *extras)
+{
     const struct spool_extras *kept = o->kind == OUTCOME_DONE ? extras : NULL;
+    enum completed rc = apply(b, seq, token, o, kept);
 
     struct held *h = rc == COMPLETE_FAILED ? held_find(b, seq) : NULL;
     if (h && h->push) /* an outside consumer is told, and says it again */
         remember(b, seq, token, o, extras_copy(kept), false);
-    if (rc != COMPLETED)
-        return rc;
-    remember(b, seq, token, o, extras_copy(kept), true);
-    finish_try(b, seq, &r, o, AT_LEASE);
-    record_extras(b, seq, kept);
-    return COMPLETED;
+    return rc;
 }
 
 enum completed spool_complete(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "spool/internal.h"
 
@@ -62,7 +63,7 @@ void spool_begin(struct spool *sp, int64_t now)
 /* The store is open again: everything is read anew, and what was not durable is applied again. */
 static void recover(struct spool *sp)
 {
-    sp->was_failed = true; /* claims of this process are alive: they are not released */
+    sp->was_failed = true; /* the breakers in memory know more than the store */
     sp->opened_at = sp->now;
     sp->marks_from = sp->marks_due = INT64_MIN;
     if (boxes_load(sp) < 0)
@@ -71,6 +72,11 @@ static void recover(struct spool *sp)
         struct spool_box *b = list_item(it, struct spool_box, link);
         if (b->attached)
             spool_attach(sp, b->bot_id, b->which, b->name, &b->policy);
+    }
+    if (FAILPOINT("spool.recover")) {
+        struct err e;
+        err_set(&e, EX_IOERR, "cannot read the database: failpoint");
+        spool_break(sp, &e);
     }
     remembered_apply(sp);
 }

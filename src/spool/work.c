@@ -26,7 +26,8 @@ static void end_held(struct spool_box *b, uint64_t seq, const struct outcome *o)
         finish_try(b, seq, &r, o, AT_LEASE);
 }
 
-/* What push deliverers of a dead process held: their entries have no time. */
+/* What push deliverers of a dead process held: their entries have no time. Those of this one, which are met after a
+ * reopen, stay. */
 static void release_dead(struct spool_box *b)
 {
     struct due_item items[WORK_PER_TICK];
@@ -34,7 +35,8 @@ static void release_dead(struct spool_box *b)
     int n = rows_due(b, DUE_LEASE, TIME_NEVER, b->release_from, TIME_NEVER, max, items, NULL);
 
     for (int i = 0; i < n; i++)
-        end_held(b, items[i].seq, &released);
+        if (!held_find(b, items[i].seq))
+            end_held(b, items[i].seq, &released);
     if (n > 0) {
         b->release_from = items[n - 1].seq + 1;
         b->sp->work_left -= (unsigned)n;

@@ -169,34 +169,68 @@ static void scenario(void **state)
         world_expect(w, seq, STATE_DONE, REASON_NONE, 1);
 }
 
+static int open_bare(struct world *w)
+{
+    struct spool_options o = {.dir = w->dir, .cache_bytes = 1 << 20, .sync = SYNC_ALWAYS};
+    struct err e = ERR_NONE;
+
+    if (getenv("TGSPOOL_TEST_SYNC"))
+        o.sync = SYNC_INTERVAL, o.sync_ms = 20;
+    w->sp = spool_open(&o, w->now, &e);
+    if (!w->sp)
+        fprintf(stderr, "%s\n", e.text);
+    return w->sp ? 0 : -1;
+}
+
 /* As world_setup, but without the commits that would be counted. */
 static int bare_setup(void **state)
 {
     struct world *w = xcalloc(1, sizeof(*w));
-    struct spool_options o = {.dir = w->dir, .cache_bytes = 1 << 20, .sync = SYNC_ALWAYS};
-    struct err e = ERR_NONE;
 
     if (!strcpy(w->dir, "/tmp/tgspool-failures-XXXXXX") || !mkdtemp(w->dir))
         return -1;
     w->now = START;
     w->policy = (struct spool_policy){.outcome = {.retry = {.step_ms = {1000}, .n = 1}, .max_attempts = 8},
                                       .lease_ms = HOURS(1)};
-    if (getenv("TGSPOOL_TEST_SYNC"))
-        o.sync = SYNC_INTERVAL, o.sync_ms = 20;
-    w->sp = spool_open(&o, w->now, &e);
-    if (!w->sp) {
-        fprintf(stderr, "%s\n", e.text);
-        return -1;
-    }
     *state = w;
-    return 0;
+    return open_bare(w);
+}
+
+/* A process dies that held claims; at the next one's start the store fails. */
+static void restart(void **state)
+{
+    struct world *w = *state;
+    struct spool_counts c = {.done = 0};
+
+    w->policy.concurrency = EVENTS;
+    spool_attach(w->sp, BOT_ID, BOX_IN, "shop", &w->policy);
+    for (int n = 0; n < 100 && c.processing < 4; n++) {
+        w->box = spool_attach(w->sp, BOT_ID, BOX_IN, "shop", &w->policy);
+        world_begin(w);
+        send_updates(w);
+        spool_work(w->sp);
+        spool_claim(w->box, &(struct claim_request){.by = "push", .push = true, .max = 4}, on_push, w);
+        spool_commit(w->sp);
+        if (!spool_healthy(w->sp, NULL))
+            exit(0); /* this failure is the other scenario's */
+        c = world_status(w).counts;
+    }
+    assert_true(c.processing >= 4);
+    world_close(w);
+    assert_int_equal(open_bare(w), 0);
+    w->box = spool_attach(w->sp, BOT_ID, BOX_IN, "shop", &w->policy);
+    for (int n = 0; n < 500 && !all_settled(w); n++)
+        tick(w, n);
+    assert_true(all_settled(w));
+    if (hit)
+        world_verify(w);
 }
 
 static char self[4096];
 
 #ifdef ENABLE_FAILPOINTS
-/* Runs the scenario with one failure. Returns its exit status. */
-static int run_with(const char *failpoints, bool interval)
+/* Runs a scenario with one failure. Returns its exit status. */
+static int run_with(const char *name, const char *failpoints, bool interval)
 {
     pid_t pid = fork();
     int status;
@@ -207,7 +241,7 @@ static int run_with(const char *failpoints, bool interval)
         if (interval)
             setenv("TGSPOOL_TEST_SYNC", "1", 1);
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        execl(self, self, "scenario", (char *)NULL);
+        execl(self, self, name, (char *)NULL);
         _exit(127);
     }
     waitpid(pid, &status, 0);
@@ -216,7 +250,8 @@ static int run_with(const char *failpoints, bool interval)
 
 /* Fails the n-th pass of a failpoint, for every step-th n until the scenario ends before it; at least so many failures must have
  * been met. With `more` failpoints in each run: just so many. */
-static void fail_each(const char *point, const char *more, unsigned step, bool interval, unsigned least)
+static void fail_each_of(const char *name, const char *point, const char *more, unsigned step, bool interval,
+                         unsigned least)
 {
     unsigned met = 0, n = 1;
     char spec[256];
@@ -224,7 +259,7 @@ static void fail_each(const char *point, const char *more, unsigned step, bool i
 
     for (; n < 2000 && rc == 0 && !(more[0] && met == least); n += step, met += rc == 0) {
         snprintf(spec, sizeof(spec), "%s=errno:5@%u%s", point, n, more);
-        rc = run_with(spec, interval);
+        rc = run_with(name, spec, interval);
         if (rc != 0 && rc != EXIT_NOT_HIT)
             fail_msg("TGSPOOL_FAILPOINTS='%s': exit status %d", spec, rc);
     }
@@ -232,12 +267,18 @@ static void fail_each(const char *point, const char *more, unsigned step, bool i
     assert_true(met >= least);
 }
 #else
-static void fail_each(const char *point, const char *more, unsigned step, bool interval, unsigned least)
+static void fail_each_of(const char *name, const char *point, const char *more, unsigned step, bool interval,
+                         unsigned least)
 {
-    (void)point, (void)more, (void)step, (void)interval, (void)least;
+    (void)name, (void)point, (void)more, (void)step, (void)interval, (void)least;
     skip(); /* built without --enable-failpoints */
 }
 #endif
+
+static void fail_each(const char *point, const char *more, unsigned step, bool interval, unsigned least)
+{
+    fail_each_of("scenario", point, more, step, interval, least);
+}
 
 static void before_a_write(void **state)
 {
@@ -290,19 +331,42 @@ static void in_two_writes(void **state)
     fail_each("store.write", ";store.written=errno:5@9", 2, false, 4);
 }
 
+/* The store is open again, and fails once more before what was not durable is applied again. */
+static void right_after_a_reopen(void **state)
+{
+    (void)state;
+    fail_each("store.write", ";spool.recover=errno:5@1", 1, false, 8);
+}
+
+static void where_the_claims_of_a_dead_process_are_released(void **state)
+{
+    (void)state;
+    fail_each_of("restart", "store.write", "", 1, false, 4);
+    fail_each_of("restart", "store.written", "", 1, false, 4);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest child[] = {cmocka_unit_test_setup_teardown(scenario, bare_setup, world_teardown)};
+    const struct CMUnitTest first[] = {cmocka_unit_test_setup_teardown(scenario, bare_setup, world_teardown)},
+                            second[] = {cmocka_unit_test_setup_teardown(restart, bare_setup, world_teardown)};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_a_write), cmocka_unit_test(in_a_write),
-        cmocka_unit_test(after_a_write),  cmocka_unit_test(in_a_read),
-        cmocka_unit_test(in_a_sync),      cmocka_unit_test(in_a_write_between_syncs),
-        cmocka_unit_test(in_a_reopen),    cmocka_unit_test(in_two_writes),
+        cmocka_unit_test(before_a_write),
+        cmocka_unit_test(in_a_write),
+        cmocka_unit_test(after_a_write),
+        cmocka_unit_test(in_a_read),
+        cmocka_unit_test(in_a_sync),
+        cmocka_unit_test(in_a_write_between_syncs),
+        cmocka_unit_test(in_a_reopen),
+        cmocka_unit_test(in_two_writes),
+        cmocka_unit_test(right_after_a_reopen),
+        cmocka_unit_test(where_the_claims_of_a_dead_process_are_released),
     };
 
     if (argc > 1) {
         log_setup(LOG_ERROR, LOG_TEXT, false);
-        int failed = cmocka_run_group_tests_name("scenario", child, NULL, NULL);
+        int failed = strcmp(argv[1], "restart") == 0
+                         ? cmocka_run_group_tests_name("restart", second, NULL, NULL)
+                         : cmocka_run_group_tests_name("scenario", first, NULL, NULL);
         return failed ? failed : hit ? 0 : EXIT_NOT_HIT;
     }
     if (!realpath("/proc/self/exe", self))
