@@ -93,21 +93,50 @@ static int check_empty(const char *path, struct err *e)
     return rc;
 }
 
-/* A database without marker was never finished: nothing in it was ever acknowledged. */
+/* Whether a file of the database holds rows: a table, or a log that was written to. */
+static bool has_rows(int dir_fd, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    struct stat st;
+
+    if (!dot)
+        return false;
+    return !strcmp(dot, ".sst") ||
+           (!strcmp(dot, ".log") && (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size > 0));
+}
+
+/* Looks through the database's files, and removes them if told to. */
+static int each_file(struct store_dir *d, DIR *dir, bool remove, struct err *e)
+{
+    struct dirent *entry;
+
+    rewinddir(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (!remove && has_rows(dirfd(dir), entry->d_name))
+            return err_set(e, EX_DATAERR,
+                           "%s/" MARKER
+                           " is gone, but there is a spool's database with it: nothing was touched; "
+                           "put that file back, or restore the spool from a backup",
+                           d->path);
+        if (remove && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+            return io_error(e, "remove what is in", d->db_path);
+    }
+    return 0;
+}
+
+/* A database without marker was never finished, and has no rows: nothing in it was ever acknowledged. One with rows has
+ * lost its marker, and stays as it is. */
 static int remove_half_made(struct store_dir *d, struct err *e)
 {
     DIR *dir = opendir(d->db_path);
-    struct dirent *entry;
-    int rc = 0;
 
     if (!dir)
         return errno == ENOENT ? 0 : io_error(e, "read", d->db_path);
-    while (rc == 0 && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-            rc = io_error(e, "remove what is in", d->db_path);
-    }
+    int rc = each_file(d, dir, false, e);
+    if (rc == 0)
+        rc = each_file(d, dir, true, e);
     closedir(dir);
     return rc;
 }

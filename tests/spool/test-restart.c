@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static void every_state_survives(void **state)
 {
     struct world *w = *state;
@@ -331,6 +333,33 @@ static void directories_that_are_not_ours(void **state)
     free(plain);
 }
 
+/* The marker says that a database was finished; without it one is made anew, but not over rows. */
+static void a_marker_that_is_gone(void **state)
+{
+    struct world *w = *state;
+    char *marker = xasprintf("%s/SPOOL", w->dir);
+    char *fresh = xasprintf("%s/db/fresh", w->dir), *half = xasprintf("%s/SPOOL", fresh);
+    struct buf text = BUF_EMPTY;
+    struct err e = ERR_NONE;
+
+    assert_int_equal(open_code(fresh), 0);
+    assert_int_equal(remove(half), 0); /* as if the process had died before it */
+    assert_int_equal(open_code(fresh), 0);
+    uint64_t seq = world_arrive(w, 1, 1);
+    world_close(w);
+    assert_int_equal(file_read(marker, 100, &text, &e), 0);
+    assert_int_equal(remove(marker), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(open_code(w->dir), EX_DATAERR);
+    assert_int_equal(file_create(marker, buf_slice(&text), 0600, &e), 0);
+    world_open(w);
+    world_expect(w, seq, STATE_PENDING, REASON_NONE, 0);
+    buf_free(&text);
+    free(marker);
+    free(fresh);
+    free(half);
+}
+
 #define restart_test(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -347,6 +376,7 @@ int main(void)
         restart_test(an_orphan_is_kept),
         restart_test(who_holds_the_directory),
         restart_test(directories_that_are_not_ours),
+        restart_test(a_marker_that_is_gone),
     };
     return cmocka_run_group_tests_name("spool restart", tests, NULL, NULL);
 }
