@@ -156,18 +156,22 @@ static void tell(struct handover *h)
 
     if (h->given || api_now(h->of->api) < h->retry_at)
         return;
+    if (!spool_healthy(h->of->api->sp, NULL)) { /* the offset to tell cannot be read */
+        fail(h, "the store does not write");
+        return;
+    }
     h->given = hooks->give_back(hooks->arg, spool_box_bot(h->box), told, h, why);
     if (!h->given)
         fail(h, why);
 }
 
-/* Whether nothing is left to wait for but Telegram. */
+/* Whether nothing is left to wait for but Telegram. While the store fails, nobody knows what is left. */
 static bool is_drained(const struct handover *h, const struct spool_box_status *st)
 {
     const struct api_hooks *hooks = &h->of->api->hooks;
 
-    return h->paused && !st->counts.pending && !st->counts.processing &&
-           hooks->intake_rests(hooks->arg, spool_box_bot(h->box));
+    return h->paused && spool_healthy(h->of->api->sp, NULL) && !st->counts.pending &&
+           !st->counts.processing && hooks->intake_rests(hooks->arg, spool_box_bot(h->box));
 }
 
 static void go_on(struct handover *h)

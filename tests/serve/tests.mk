@@ -11,6 +11,7 @@ check_PROGRAMS += \
 	tests/serve/test-calls \
 	tests/serve/test-commands \
 	tests/serve/test-dropin \
+	tests/serve/test-handover \
 	tests/serve/test-lease \
 	tests/serve/test-line \
 	tests/serve/test-network \
@@ -25,6 +26,8 @@ tests_serve_test_commands_SOURCES = tests/serve/test-commands.c
 tests_serve_test_commands_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 tests_serve_test_dropin_SOURCES = tests/serve/test-dropin.c
 tests_serve_test_dropin_LDADD = $(SERVE_PURE)
+tests_serve_test_handover_SOURCES = tests/serve/test-handover.c $(SERVE_STAGE)
+tests_serve_test_handover_LDADD = $(SERVE_SPOOL)
 tests_serve_test_lease_SOURCES = tests/serve/test-lease.c $(SERVE_STAGE)
 tests_serve_test_lease_LDADD = $(SERVE_SPOOL)
 tests_serve_test_line_SOURCES = tests/serve/test-line.c
