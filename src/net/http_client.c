@@ -363,8 +363,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
     c->loop = l;
     c->first_byte_at = -1;
     timer_init(&c->deadline, l, on_deadline, c);
-    if (http_origin_init(&c->origin, o->base_url, o->ca_file, o->proxy_url, o->ip, o->connect_timeout_ms,
-                         e) != 0) {
+    if (http_origin_init(&c->origin, o->base_url, o->ca_file, o->also_ca_file, o->proxy_url, o->ip,
+                         o->connect_timeout_ms, e) != 0) {
         free(c);
         return NULL;
     }

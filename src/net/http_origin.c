@@ -24,8 +24,9 @@ static int check_base(struct http_origin *o, struct err *e)
     }
 }
 
-int http_origin_init(struct http_origin *o, const char *base_url, const char *ca_file, const char *proxy_url,
-                     enum ip_mode ip, int64_t connect_timeout_ms, struct err *e)
+int http_origin_init(struct http_origin *o, const char *base_url, const char *ca_file,
+                     const char *also_ca_file, const char *proxy_url, enum ip_mode ip,
+                     int64_t connect_timeout_ms, struct err *e)
 {
     *o = (struct http_origin){.shown = BUF_EMPTY};
     if (url_parse(base_url, &o->base, e) != 0)
@@ -36,7 +37,7 @@ int http_origin_init(struct http_origin *o, const char *base_url, const char *ca
     if (proxy_url && !is_unix && !(o->proxy = proxy_new(proxy_url, e)))
         goto failed;
     if (o->base.scheme == URL_HTTPS) {
-        o->tls = tls_client_config(ca_file, e);
+        o->tls = ca_file ? tls_client_config(ca_file, e) : tls_client_config_also(also_ca_file, e);
         if (!o->tls)
             goto failed;
         o->session = tls_session_new();

@@ -15,9 +15,11 @@ struct http_origin {
     struct dial_options dial; /* all of it: borrows from the above */
 };
 
-/* proxy_url and ca_file may be NULL. Returns 0, or -1 and e with nothing to free. */
-int http_origin_init(struct http_origin *o, const char *base_url, const char *ca_file, const char *proxy_url,
-                     enum ip_mode ip, int64_t connect_timeout_ms, struct err *e);
+/* ca_file, also_ca_file (as in http_client_options) and proxy_url may be NULL. Returns 0, or -1 and e with nothing to
+ * free. */
+int http_origin_init(struct http_origin *o, const char *base_url, const char *ca_file,
+                     const char *also_ca_file, const char *proxy_url, enum ip_mode ip,
+                     int64_t connect_timeout_ms, struct err *e);
 /* After every dial and stream that came of it was released. */
 void http_origin_free(struct http_origin *o);
 

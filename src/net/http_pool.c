@@ -645,8 +645,8 @@ struct http_pool *http_pool_new(struct loop *l, const struct http_pool_options *
 {
     struct http_pool *p = xcalloc(1, sizeof *p);
 
-    if (http_origin_init(&p->origin, o->base_url, o->ca_file, o->proxy_url, o->ip, o->connect_timeout_ms,
-                         e) != 0) {
+    if (http_origin_init(&p->origin, o->base_url, o->ca_file, NULL, o->proxy_url, o->ip,
+                         o->connect_timeout_ms, e) != 0) {
         free(p);
         return NULL;
     }

@@ -3,7 +3,7 @@
  *
  *     probe-client [OPTION VALUE]... BASE_URL [METHOD PATH]...
  *
- * Options: ca FILE, proxy URL, ip any|4|6, connect MS, deadline MS, max-body BYTES, body TEXT, body-size
+ * Options: ca FILE, also-ca FILE, proxy URL, ip any|4|6, connect MS, deadline MS, max-body BYTES, body TEXT, body-size
  * BYTES, header NAME:VALUE, idle MS (between two requests), cancel MS (after the start of the first), secret
  * 1, in-callback 1 (the next request is started inside the callback), free-in-callback 1, log 1. */
 #include <ares.h>
@@ -131,6 +131,8 @@ static bool take_option(struct probe *p, const char *name, char *value)
 
     if (!strcmp(name, "ca"))
         p->options.ca_file = value;
+    else if (!strcmp(name, "also-ca"))
+        p->options.also_ca_file = value;
     else if (!strcmp(name, "proxy"))
         p->options.proxy_url = value;
     else if (!strcmp(name, "ip"))

@@ -546,6 +546,14 @@ def test_tls_wildcard(serve, certs, good_test):
     assert ask("ca", certs.ca, url(s, "b.another.test", "https"), "GET", "/", dns=good_test)[0]["fail"] == "ok"
 
 
+def test_tls_a_signer_beside_those_of_the_system(serve, certs, good_test):
+    s = serve(always(OK), tls=certs.server("good"))
+    assert ask("also-ca", certs.ca, url(s, "good.test", "https"), "GET", "/", dns=good_test)[0]["fail"] == "ok"
+    other = serve(always(OK), tls=certs.server("self"))
+    (a,) = ask("also-ca", certs.ca, url(other, "good.test", "https"), "GET", "/", dns=good_test)
+    assert a["fail"] == "tls" and other.requests == []
+
+
 def test_tls_unknown_signer(serve, certs, good_test):
     s = serve(always(OK), tls=certs.server("good"))
     (a,) = ask(url(s, "good.test", "https"), "GET", "/", dns=good_test)
