@@ -21,6 +21,7 @@ struct slot {
     const struct deliverer *ops;
     void *work;
     struct claim *claim; /* owned; NULL: free */
+    bool discarded;      /* by a person, while something of the try runs */
     bool retiring;       /* of an old configuration, or one too many: freed when quiet */
 };
 
@@ -141,8 +142,13 @@ void slot_envelope(const struct slot *s, struct envelope *out)
 
 static void end_try(struct slot *s, const struct outcome *o, const struct spool_extras *extras)
 {
+    static const struct outcome discarded = {OUTCOME_DISCARDED, -1, {NULL, 0}};
     struct claim *c = s->claim;
 
+    /* The person was told so. It may have failed or been ended otherwise before, and must not be tried again. */
+    if (s->discarded && o->kind != OUTCOME_DONE && o->kind != OUTCOME_REJECTED)
+        o = &discarded;
+    s->discarded = false;
     (void)FAILPOINT("deliver.before_complete");
     log_debug(s->config->bot, "A try ended: event=%llu attempt=%u outcome=%s", (unsigned long long)c->ev.seq,
               (unsigned)c->attempt, outcome_name(o->kind));
@@ -380,6 +386,7 @@ bool slots_kill_event(struct slots *pool, uint64_t seq)
     list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
         if (s->claim && s->claim->ev.seq == seq) {
+            s->discarded = true;
             s->ops->cancel(s->work, OUTCOME_DISCARDED);
             return true;
         }

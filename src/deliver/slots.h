@@ -52,7 +52,7 @@ bool slots_idle(const struct slots *s);
 unsigned slots_busy(const struct slots *s); /* events held */
 
 /* Ends the try of this event, for a forced discard: when nothing of it runs any more it is completed as
- * discarded. Returns whether it was held here. */
+ * discarded, unless it ended before by the handler's own word (done, rejected). Returns whether it was held here. */
 bool slots_kill_event(struct slots *s, uint64_t seq);
 
 /* Kills what runs, without outcomes. */

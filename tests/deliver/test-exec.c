@@ -476,6 +476,32 @@ static void forced_discard(void **state)
     rig_close(&r);
 }
 
+/* What is being ended already, since it failed or took too long, is not tried again either. */
+static void forced_discard_of_what_is_ending(void **state)
+{
+    static const struct {
+        const char *script;
+        int64_t lease_ms;
+    } rows[] = {{"(trap '' TERM; sleep 100) & exit 1", 60000},
+                {"trap '' TERM; sleep 100 & wait; sleep 100", 100}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct rig r;
+        rig_init(&r, DELIVER_EXEC);
+        rig_script(&r, rows[i].script);
+        r.box.lease_ms = rows[i].lease_ms;
+        uint64_t seq = fake_add(&r.box, UPDATE);
+        rig_open(&r, NULL);
+        rig_run_for(&r, 1500);
+        assert_int_equal(r.box.n_outcomes, 0);
+        assert_true(slots_kill_event(r.slots, seq));
+        rig_run(&r, 1);
+        assert_int_equal(fake_outcome(&r.box, seq)->kind, OUTCOME_DISCARDED);
+        rig_close(&r);
+    }
+}
+
 static void reload_keeps_what_runs(void **state)
 {
     struct rig r;
@@ -548,6 +574,7 @@ int main(void)
         cmocka_unit_test(as_many_at_once_as_configured),
         cmocka_unit_test(shutdown_lets_finish_then_releases),
         cmocka_unit_test(forced_discard),
+        cmocka_unit_test(forced_discard_of_what_is_ending),
         cmocka_unit_test(reload_keeps_what_runs),
         cmocka_unit_test(a_claim_lost_in_a_failed_commit),
     };
