@@ -19,6 +19,7 @@
 /* Telegram's answers end near 4 MiB; a server of one's own may have other ideas. */
 #define ANSWER_MAX ((size_t)16 << 20)
 #define CONNECT_TIMEOUT_MS SECONDS(15)
+#define RETRY_AFTER_MAX_S (365 * 24 * 3600) /* as of the header: whoever waits multiplies it */
 
 struct botapi {
     struct http_client *client;
@@ -130,7 +131,7 @@ static void say_error(struct botapi_reply *r, const struct update_answer *a)
     r->conflict = conflict_of(a->description);
     r->migrate_to_chat_id = a->migrate_to_chat_id;
     if (a->retry_after >= 0)
-        r->retry_after_s = a->retry_after;
+        r->retry_after_s = a->retry_after < RETRY_AFTER_MAX_S ? a->retry_after : RETRY_AFTER_MAX_S;
     switch (r->class) {
     case BOTAPI_UNAUTHORIZED:
         snprintf(r->sentence, sizeof(r->sentence),

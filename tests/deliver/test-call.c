@@ -35,6 +35,8 @@ static const struct answer_row {
 } answers[] = {
     {"sendOk", 200, "application/json", "", OK},
     {"limited", 429, "application/json", "", LIMITED ",\"parameters\":{\"retry_after\":17}}"},
+    {"limitedForEver", 429, "application/json", "",
+     LIMITED ",\"parameters\":{\"retry_after\":9223372036854775807}}"},
     {"limitedByHeader", 429, "text/html", "Retry-After: 9\r\n", "<html>"},
     {"limitedForSomeTime", 429, "application/json", "", LIMITED "}"},
     {"unauthorized", 401, "application/json", "",
@@ -150,6 +152,7 @@ static void every_row_of_the_table(void **state)
     static const struct outcome_row rows[] = {
         {"sendOk", OUTCOME_DONE, -1, ""},
         {"limited", OUTCOME_LIMITED, 17000, "429"},
+        {"limitedForEver", OUTCOME_LIMITED, INT64_C(365) * 24 * 3600 * 1000, "429"},
         {"limitedByHeader", OUTCOME_LIMITED, 9000, "429"},
         {"limitedForSomeTime", OUTCOME_LIMITED, 5000, "429"},
         {"unauthorized", OUTCOME_UNAVAILABLE, -1, "401"},
