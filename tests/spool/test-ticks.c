@@ -273,6 +273,40 @@ static void callbacks(void **state)
     world_open(w);
 }
 
+static uint64_t syncs(struct world *w)
+{
+    struct spool_commit_stats st;
+
+    spool_commit_stats(w->sp, &st);
+    return st.syncs;
+}
+
+/* A client may be told later of what an earlier batch wrote without a sync: then that is synced first. */
+static void durable_without_a_batch(void **state)
+{
+    struct world *w = *state;
+
+    called = 0;
+    world_commit(w);
+    uint64_t before = syncs(w);
+    for (int i = 0; i < 3; i++) {
+        world_begin(w);
+        spool_pause(w->box, true, i % 2);
+        spool_commit(w->sp);
+        assert_int_equal(syncs(w), before);
+    }
+    spool_on_written(w->sp, count_call, w);
+    spool_commit(w->sp);
+    assert_int_equal(syncs(w), before);
+    spool_on_durable(w->sp, count_call, w);
+    spool_commit(w->sp);
+    assert_int_equal(syncs(w), before + 1);
+    spool_on_durable(w->sp, count_call, w);
+    spool_commit(w->sp);
+    assert_int_equal(syncs(w), before + 1); /* nothing is left to sync */
+    assert_int_equal(called, 3);
+}
+
 static void a_batch_has_its_limits(void **state)
 {
     struct world *w = *state;
@@ -335,6 +369,7 @@ int main(void)
         tick_test(ids_that_restart),
         tick_test(what_has_no_id_is_kept_dead),
         tick_test(callbacks),
+        tick_test(durable_without_a_batch),
         tick_test(a_batch_has_its_limits),
         tick_test(positions),
     };
