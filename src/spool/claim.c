@@ -25,8 +25,7 @@ bool spool_claimable(const struct spool_box *b)
            breaker_allows(&b->breaker, 1, b->sp->now) > 0;
 }
 
-/* Older than `expire` allows? */
-static bool has_expired(const struct spool_box *b, const struct event *ev)
+bool has_expired(const struct spool_box *b, const struct event *ev)
 {
     int64_t age = b->sp->now - ev->received_at;
     const struct kind *k;

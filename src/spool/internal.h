@@ -143,6 +143,11 @@ uint32_t box_open_epoch(const struct spool_box *b); /* events of later epochs wa
 void box_add_unfinished(struct spool_box *b, uint32_t epoch);
 void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
 
+/* ---- claim.c ------------------------------------------------------------------------------------ */
+
+/* Whether the event is older than `expire` allows. */
+bool has_expired(const struct spool_box *b, const struct event *ev);
+
 /* ---- lanes.c ------------------------------------------------------------------------------------ */
 
 /* Adds an event at the tail of its lane. */

@@ -5,7 +5,8 @@
 #include "base/random.h"
 #include "spool/internal.h"
 
-#define SCAN_SLICE 100 /* no run is longer, so that one look confirms or lets go all of it */
+#define SERVED_OWN_MAX 2000000000 /* Telegram's ids are below it */
+#define SCAN_SLICE 100            /* no run is longer, so that one look confirms or lets go all of it */
 
 /* The next unfinished events from a seq on. Returns how many, or -1. */
 static int unfinished_from(struct spool_box *b, uint64_t from, unsigned max, uint64_t *seqs)
@@ -49,11 +50,12 @@ static void move_due(struct spool_box *b, uint64_t seq, const struct state_recor
     row_put_due(b, DUE_LEASE, TIME_NEVER, seq);
 }
 
-/* The id under which an event is served: its own, unless that would not grow. */
+/* The id under which an event is served: its own, unless that would not grow, or is none of Telegram's: libraries read
+ * 32 bits, and after a high one there would be no way back. */
 static int64_t next_served_id(struct spool_box *b, const struct event *ev)
 {
-    int64_t id = ev->has_update_id && ev->update_id > b->rec.last_served_id ? ev->update_id
-                                                                            : b->rec.last_served_id + 1;
+    bool own = ev->has_update_id && ev->update_id > b->rec.last_served_id && ev->update_id < SERVED_OWN_MAX;
+    int64_t id = own ? ev->update_id : b->rec.last_served_id + 1;
 
     b->rec.last_served_id = id;
     return id;
@@ -90,6 +92,7 @@ static void hand_out(struct spool_box *b, struct served *s, struct state_record 
 /* Takes one event into the answer. Returns 1, 0 if it is not for this client, or -1. */
 static int serve_one(struct spool_box *b, uint64_t seq, spool_wanted_fn *wanted, void *arg, struct served *s)
 {
+    static const struct outcome expired = {.kind = OUTCOME_EXPIRED, .after_ms = -1};
     static const struct outcome unwanted = {
         .kind = OUTCOME_DONE, .after_ms = -1, .error = {"not in the client's allowed_updates", 35}};
     struct state_record r;
@@ -102,11 +105,12 @@ static int serve_one(struct spool_box *b, uint64_t seq, spool_wanted_fn *wanted,
         return rc;
     if (r.st.state == STATE_PROCESSING && !r.st.served_id)
         return -1; /* held by another deliverer still: its turn comes */
-    if (r.st.state == STATE_PENDING && wanted && !wanted(arg, s->ev.kind)) {
+    bool old = r.st.state == STATE_PENDING && has_expired(b, &s->ev);
+    if (old || (r.st.state == STATE_PENDING && wanted && !wanted(arg, s->ev.kind))) {
         r.has_lane = true;
         r.epoch = s->ev.epoch;
         r.lane = s->ev.lane;
-        finish_try(b, seq, &r, &unwanted, AT_ANY);
+        finish_try(b, seq, &r, old ? &expired : &unwanted, AT_ANY);
         return 0;
     }
     if (r.st.state == STATE_PENDING)

@@ -150,8 +150,8 @@ bool spool_get_note(struct spool_box *b, const char *name, struct buf *out);
 
 struct claim {
     struct spool_box *box;
-    struct event ev;  /* payload borrows from record */
-    uint32_t attempt; /* from 1 */
+    struct event ev;      /* payload borrows from record */
+    uint32_t attempt;     /* from 1 */
     uint32_t interrupted; /* tries that a kill or a shutdown ended: nobody knows what they did */
     unsigned char token[TOKEN_BYTES];
     int64_t deadline;
@@ -246,9 +246,10 @@ struct served {
     struct event ev;   /* payload borrows from record */
     struct buf record; /* owned */
 };
-/* Hands out up to max of the oldest unfinished events (about max_bytes of payload at most), those handed out
- * before first. wanted (may be NULL) says whether the client asked for this kind; what it did not is done at once.
- * out has room for max; the caller frees each record. To be shown only after spool_on_written. Returns how many. */
+/* Hands out up to max (at most 100) of the oldest unfinished events (about max_bytes of payload at most), those
+ * handed out before first. wanted (may be NULL) says whether the client asked for this kind; what it did not is done
+ * at once, and what is older than `expire` allows is dead. out has room for max; the caller frees each record. To be
+ * shown only after spool_on_written. Returns how many. */
 typedef bool spool_wanted_fn(void *arg, const char *kind);
 unsigned spool_serve(struct spool_box *b, unsigned max, size_t max_bytes, spool_wanted_fn *wanted, void *arg,
                      struct served *out);

@@ -136,6 +136,24 @@ static void served_ids_only_grow(void **state)
     world_verify(w);
 }
 
+/* An id that no library can read is not taken over, or all behind it would be as high. */
+static void ids_beyond_telegrams(void **state)
+{
+    struct world *w = *state;
+
+    world_arrive(w, INT64_MAX, 1);
+    world_arrive(w, 2000000000, 1);
+    world_arrive(w, 1999999999, 1);
+    world_arrive(w, INT64_MAX - 1, 1);
+    assert_int_equal(verb_serve(w, 9, seen), 4);
+    assert_int_equal(seen[0].id, 1);
+    assert_int_equal(seen[1].id, 2);
+    assert_int_equal(seen[2].id, 1999999999);
+    assert_int_equal(seen[3].id, 2000000000);
+    assert_int_equal(verb_confirm(w, 2000000001), 4);
+    world_verify(w);
+}
+
 /* A restart lets nothing go: the client gets the same again, under the same ids, and its offset still counts. */
 static void the_same_after_a_restart(void **state)
 {
@@ -205,6 +223,25 @@ static void what_the_client_did_not_ask_for_is_done(void **state)
     assert_int_equal(serve_wanted(w, &asked), 2);
     assert_int_equal(asked, 0); /* what was handed out is not judged again */
     assert_int_equal(verb_confirm(w, 1001), 2);
+    world_verify(w);
+}
+
+/* What is too old is not handed out; what was handed out before stays so. */
+static void expired(void **state)
+{
+    struct world *w = *state;
+
+    w->policy.expire = EXPIRE_AUTO;
+    world_policy(w);
+    world_arrive(w, 1, 10);
+    expect_run(w, 100, 1, 1, 1);
+    world_arrive(w, 2, 10);
+    world_wait(w, HOURS(24) + 1);
+    world_arrive(w, 3, 10);
+    assert_int_equal(verb_serve(w, 100, seen), 2);
+    assert_int_equal(seen[0].seq, 1);
+    assert_int_equal(seen[1].seq, 3);
+    world_expect(w, 2, STATE_DEAD, REASON_EXPIRED, 0);
     world_verify(w);
 }
 
@@ -547,6 +584,7 @@ int main(void)
         TEST(served_ids_only_grow),
         TEST(the_same_after_a_restart),
         TEST(what_the_client_did_not_ask_for_is_done),
+        TEST(expired),
         TEST(paused),
         BEFORE(not_of_a_box_that_does_not_serve),
         TEST(about_so_many_bytes),
