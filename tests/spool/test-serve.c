@@ -582,6 +582,7 @@ int main(void)
         TEST(runs_are_confirmed_by_an_offset),
         TEST(within_one_batch),
         TEST(served_ids_only_grow),
+        TEST(ids_beyond_telegrams),
         TEST(the_same_after_a_restart),
         TEST(what_the_client_did_not_ask_for_is_done),
         TEST(expired),
