@@ -75,6 +75,7 @@ struct poll {
     struct poll_position next;     /* in the batch */
     struct botapi_reply reply;     /* ANSWERED, STORING */
     size_t stored;                 /* updates of it already accepted */
+    size_t saved;                  /* of these, those that have a callback */
     size_t fresh;                  /* of these, new ones */
     unsigned unsaved;              /* callbacks of the spool still to come */
     bool lost;                     /* a part of the batch was not written */
@@ -553,7 +554,7 @@ static bool take_updates(struct poll *p, int64_t now)
     if (!passed && p->asked_offset)
         p->next.offset =
             p->asked_offset + 1; /* whatever stands there has an id, if only Telegram can read it */
-    p->stored = p->fresh = 0;
+    p->stored = p->saved = p->fresh = 0;
     p->lost = false;
     (void)FAILPOINT("poll.before_accept");
     p->state = STORING;
@@ -632,7 +633,10 @@ static bool step_storing(struct poll *p, int64_t now)
     (void)now;
     while (p->stored < n && !p->lost) {
         if (spool_batch_full(p->spool)) {
-            save(p);
+            /* once a part, however long it is full; what is lost is noticed by the same */
+            if (p->saved < p->stored || !spool_healthy(p->spool, NULL))
+                save(p);
+            p->saved = p->stored;
             return false;
         }
         switch (spool_accept(p->box, &p->reply.updates.updates[p->stored], false, NULL)) {

@@ -103,7 +103,7 @@ struct spool *spool_of(struct spool_box *b)
 bool spool_healthy(const struct spool *s, char why[256])
 {
     (void)s;
-    if (sp.sick)
+    if (sp.sick && why)
         snprintf(why, 256, "the disk is gone");
     return !sp.sick;
 }

@@ -71,6 +71,26 @@ static void test_parts(void **state)
     assert_int_equal(sp.n_got, 5);
 }
 
+/* The store can be full for long: a part is waited for once. */
+static void test_part_of_a_stall(void **state)
+{
+    (void)state;
+    tick();
+    sp.batch_max = 2;
+    REPLY_IDS(10, 11, 12);
+    for (int i = 0; i < 100; i++)
+        poll_tick(p, now);
+    assert_int_equal(sp.n_fns, 1);
+    assert_int_equal(sp.n_got, 2);
+    sp.sick = true; /* and may fail then: that is noticed */
+    poll_tick(p, now);
+    sp.sick = false;
+    commit(false);
+    poll_tick(p, now);
+    expect_wait(1000);
+    assert_int_equal(api.asked.offset, 0);
+}
+
 static void test_store_refuses(void **state)
 {
     (void)state;
@@ -269,6 +289,7 @@ int main(void)
         TEST(test_lost_batch_is_not_confirmed),
         TEST(test_one_lost_part_is_enough),
         TEST(test_parts),
+        TEST(test_part_of_a_stall),
         TEST(test_store_refuses),
         TEST(test_id_reset),
         TEST(test_last_of_the_batch_not_highest),
