@@ -72,7 +72,7 @@ static void pass_on(struct dropin_bot *b, struct http_exchange *x, const struct 
     if (!strcasecmp(t->method, "getMe"))
         consumer_starts(&b->consumer);
     dropin_target_write(t, b->token, r->query, &path);
-    upstream_relay(b->upstream, x, r, buf_str(&path));
+    upstream_relay(b->upstream, &b->of->relays, x, r, buf_str(&path));
     explicit_bzero(path.p, path.n);
     buf_free(&path);
 }
@@ -195,15 +195,15 @@ struct dropin *dropin_new(struct loop *l, struct spool *sp)
     d->loop = l;
     d->spool = sp;
     list_init(&d->bots);
+    list_init(&d->relays);
     return d;
 }
 
 void dropin_cut(struct dropin *d)
 {
-    each_bot(d, it) {
+    each_bot(d, it)
         updates_end(bot_at(it), true, 0, NULL);
-        upstream_cut(bot_at(it)->upstream);
-    }
+    relays_cut(&d->relays);
 }
 
 void dropin_free(struct dropin *d)

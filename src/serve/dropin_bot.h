@@ -47,6 +47,7 @@ struct dropin {
     struct loop *loop;
     struct spool *spool;
     struct list bots;
+    struct list relays; /* calls that are passed on, also of bots and for servers that a reload took away */
     bool stopping;
 };
 
@@ -88,9 +89,9 @@ void dropin_answer_local(struct dropin_bot *b, struct http_exchange *x, const ch
 /* The server behind, for this configuration; `old` is taken if it is the same. Never NULL. */
 struct upstream *upstream_get(struct loop *l, const struct dropin_bot_options *o, struct upstream *old);
 void upstream_release(struct upstream *u); /* calls under way go on, and keep it */
-void upstream_cut(struct upstream *u);     /* calls under way end in silence; before upstream_release */
-/* Takes the exchange over, in http_head_fn. path is copied. */
-void upstream_relay(struct upstream *u, struct http_exchange *x, const struct http_server_request *r,
-                    const char *path);
+/* Takes the exchange over, in http_head_fn, as one of these relays. path is copied. */
+void upstream_relay(struct upstream *u, struct list *relays, struct http_exchange *x,
+                    const struct http_server_request *r, const char *path);
+void relays_cut(struct list *relays); /* all end in silence */
 
 #endif

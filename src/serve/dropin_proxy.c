@@ -21,7 +21,6 @@ struct upstream {
     struct http_pool *pool; /* NULL: it cannot be made */
     char *api_root, *ca_file, *proxy_url;
     enum ip_mode ip;
-    struct list relays;
 };
 
 struct relay {
@@ -66,7 +65,6 @@ struct upstream *upstream_get(struct loop *l, const struct dropin_bot_options *o
     u->ca_file = copy(c->ca_file);
     u->proxy_url = copy(o->proxy_url);
     u->ip = c->ip;
-    list_init(&u->relays);
     u->pool = http_pool_new(l, &po, &e);
     if (!u->pool)
         log_error(c->name, "calls of its program cannot be passed on: %s", e.text);
@@ -95,10 +93,10 @@ static void relay_free(struct relay *r)
     free(r);
 }
 
-void upstream_cut(struct upstream *u)
+void relays_cut(struct list *relays)
 {
-    while (!list_empty(&u->relays)) {
-        struct relay *r = list_item(u->relays.next, struct relay, link);
+    while (!list_empty(relays)) {
+        struct relay *r = list_item(relays->next, struct relay, link);
         http_call_cancel(r->call);
         relay_free(r);
     }
@@ -197,8 +195,8 @@ static void on_fail(void *arg, enum http_fail fail, const char *error)
     relay_free(r);
 }
 
-void upstream_relay(struct upstream *u, struct http_exchange *x, const struct http_server_request *req,
-                    const char *path)
+void upstream_relay(struct upstream *u, struct list *relays, struct http_exchange *x,
+                    const struct http_server_request *req, const char *path)
 {
     static const struct http_stream_ops from_client = {
         .body = on_client_body, .body_end = on_client_end, .drained = on_drained, .gone = on_client_gone};
@@ -217,7 +215,7 @@ void upstream_relay(struct upstream *u, struct http_exchange *x, const struct ht
     r->up = u;
     u->refs++;
     r->x = x;
-    list_add_tail(&u->relays, &r->link);
+    list_add_tail(relays, &r->link);
     const struct http_call_request call = {.method = method,
                                            .path = path,
                                            .fields = fields,

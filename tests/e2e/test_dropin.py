@@ -522,6 +522,19 @@ def test_a_client_that_leaves_cancels_upstream(relay):
     wait_until(relay.upstream.left.is_set, "upstream sees the end of an upload")
 
 
+def test_calls_under_way_outlive_a_reload_but_not_the_daemon(relay):
+    bot, other = Client(relay.port), Upstream()
+    bot.send("hang")
+    wait_until(lambda: relay.upstream.asked, "the call is upstream")
+    reload(relay, api_root=other.url)
+    assert Client(relay.port).call("getMe")[0] == 200 and other.asked
+    assert not relay.upstream.left.is_set()
+    relay.stop()  # a sanitizer sees what is left
+    wait_until(relay.upstream.left.is_set, "the call is ended")
+    other.server.shutdown()
+    other.server.server_close()
+
+
 def test_upstream_that_fails(relay):
     bot = Client(relay.port)
     status, answer = bot.call("nonsense")
