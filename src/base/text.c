@@ -183,6 +183,11 @@ void text_scrub_tokens(struct buf *b)
         b->p[to] = '\0';
 }
 
+bool text_same(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
 bool text_is_bot_name(struct slice s)
 {
     if (s.n < 1 || s.n > 32)

@@ -40,6 +40,9 @@ void text_scrub_tokens(struct buf *b);
  * of more than 40 bytes are 40 apart. For "did you mean". */
 unsigned text_distance(struct slice a, struct slice b);
 
+/* Whether both say the same; NULL is the same as NULL only. */
+bool text_same(const char *a, const char *b);
+
 /* Whether s is a bot's short name: [A-Za-z0-9_-]{1,32}. */
 bool text_is_bot_name(struct slice s);
 

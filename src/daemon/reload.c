@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "daemon/bots.h"
 #include "daemon/configfile.h"
 #include "deliver/slots.h"
@@ -36,18 +37,14 @@ struct plan {
 
 /* ---- comparing ---------------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
 /* Whether Telegram is reached in the same way, but for the token. */
 static bool same_line(const struct plan *p)
 {
     const struct bot_config *a = p->old_config, *b = p->config;
 
-    return same(a->name, b->name) && same(a->api_root, b->api_root) && same(a->ca_file, b->ca_file) &&
-           same(p->old_secrets->proxy_url, p->secrets->proxy_url) && a->ip == b->ip;
+    return text_same(a->name, b->name) && text_same(a->api_root, b->api_root) &&
+           text_same(a->ca_file, b->ca_file) && text_same(p->old_secrets->proxy_url, p->secrets->proxy_url) &&
+           a->ip == b->ip;
 }
 
 /* Whether a poll can go on as it is, but for the token. */
@@ -59,7 +56,7 @@ static bool same_poll(const struct plan *p)
         a->n_allowed_updates != b->n_allowed_updates)
         return false;
     for (size_t i = 0; i < a->n_allowed_updates; i++)
-        if (!same(a->allowed_updates[i], b->allowed_updates[i]))
+        if (!text_same(a->allowed_updates[i], b->allowed_updates[i]))
             return false;
     return true;
 }
@@ -180,9 +177,9 @@ static int prepare_intake(struct bots *b, struct plan *p, struct err *e)
     bool polls = p->config->intake == INTAKE_POLL, hooks = p->config->intake == INTAKE_WEBHOOK;
 
     p->new_poll = polls ? !p->bot->poll || !same_poll(p) : p->bot->poll != NULL;
-    p->new_watch =
-        hooks ? !p->bot->watch || !same_line(p) || !same(p->old_config->webhook_url, p->config->webhook_url)
-              : p->bot->watch != NULL;
+    p->new_watch = hooks ? !p->bot->watch || !same_line(p) ||
+                               !text_same(p->old_config->webhook_url, p->config->webhook_url)
+                         : p->bot->watch != NULL;
     if (polls && p->new_poll) {
         struct poll_options o = {
             .loop = b->loop,

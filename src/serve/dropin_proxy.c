@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "serve/dropin_bot.h"
 #include "wire/http_hop.h"
 
@@ -33,11 +34,6 @@ struct relay {
 
 /* ---- the server behind -------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
 static char *copy(const char *s)
 {
     return s ? xstrdup(s) : NULL;
@@ -48,8 +44,8 @@ struct upstream *upstream_get(struct loop *l, const struct dropin_bot_options *o
     const struct bot_config *c = o->config;
     struct err e = ERR_NONE;
 
-    if (old && old->pool && same(old->api_root, c->api_root) && same(old->ca_file, c->ca_file) &&
-        same(old->proxy_url, o->proxy_url) && old->ip == c->ip)
+    if (old && old->pool && text_same(old->api_root, c->api_root) && text_same(old->ca_file, c->ca_file) &&
+        text_same(old->proxy_url, o->proxy_url) && old->ip == c->ip)
         return old;
     const struct http_pool_options po = {.base_url = c->api_root,
                                          .ca_file = c->ca_file,

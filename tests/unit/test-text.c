@@ -249,6 +249,18 @@ static void slips_between_names(void **state)
     assert_int_equal(text_distance(slice_make(digits, 41), slice_str("1")), 40);
 }
 
+static void both_the_same(void **state)
+{
+    char shop[] = "shop";
+
+    (void)state;
+    assert_true(text_same(shop, "shop"));
+    assert_true(text_same(NULL, NULL));
+    assert_false(text_same(shop, "shops"));
+    assert_false(text_same(shop, NULL));
+    assert_false(text_same(NULL, ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +275,7 @@ int main(void)
         cmocka_unit_test(tokens_are_taken_out),
         cmocka_unit_test(bot_names),
         cmocka_unit_test(slips_between_names),
+        cmocka_unit_test(both_the_same),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
