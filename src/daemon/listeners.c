@@ -133,8 +133,7 @@ int listeners_open(struct listeners *l, struct loop *loop, struct bots *bots, st
             listeners_close(l);
             return err_prefix(e, "listen.%s", all[i].name);
         }
-        log_info(NULL, "listens for %s on %s, port %u%s", all[i].name, address,
-                 (unsigned)http_server_port(*server_of(&all[i], l)), l->tls ? ", with TLS" : "");
+        log_info(NULL, "listens for %s on %s%s", all[i].name, address, l->tls ? ", with TLS" : "");
     }
     return 0;
 }
