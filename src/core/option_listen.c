@@ -191,6 +191,26 @@ static int check_bot(const struct option_reader *r, const struct bot_config *b)
     return b->intake == INTAKE_WEBHOOK ? check_webhook(r, b) : 0;
 }
 
+/* A listener that no bot has a use for: most likely the bot's option was forgotten. */
+static void warn_unused(const struct option_reader *r)
+{
+    const struct config *c = r->config;
+    bool webhook = false, dropin = false;
+
+    for (size_t i = 0; i < c->n_bots; i++) {
+        webhook |= c->bots[i].intake == INTAKE_WEBHOOK;
+        dropin |= c->bots[i].deliver == DELIVER_DROPIN || c->bots[i].dropin_token_file;
+    }
+    if (c->listen_webhook && !webhook)
+        option_warn(r, listen_at(c, "webhook"),
+                    "listen.webhook: no bot takes webhooks; set intake: webhook for one, or remove it");
+    if (c->listen_dropin && !dropin)
+        option_warn(
+            r, listen_at(c, "dropin"),
+            "listen.dropin: no bot uses it; set deliver: dropin for one, or dropin_token_file for one "
+            "that only makes calls there, or remove it");
+}
+
 int option_check_listeners(const struct option_reader *r)
 {
     const struct config *c = r->config;
@@ -200,5 +220,6 @@ int option_check_listeners(const struct option_reader *r)
     for (size_t i = 0; i < c->n_bots; i++)
         if (check_bot(r, &c->bots[i]) < 0)
             return -1;
+    warn_unused(r);
     return 0;
 }

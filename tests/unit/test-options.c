@@ -438,6 +438,12 @@ static void test_warnings(void **state)
         {HOOK("127.0.0.1:81", SECRET LOCAL "    webhook_url: https://h:8080/hook/shop\n"),
          "f:8:18: bots.shop: webhook_url has port 8080: only a Bot API server in local mode"},
         {HOOK("[::]:443", SECRET) TLS, NULL},
+        {"listen: {webhook: '127.0.0.1:81'}\n" EXEC,
+         "f:1:19: listen.webhook: no bot takes webhooks; set intake"},
+        {"listen: {dropin: '127.0.0.1:81'}\n" EXEC,
+         "f:1:18: listen.dropin: no bot uses it; set deliver: dropin"},
+        {"listen: {dropin: '127.0.0.1:81'}\n" BOT "    deliver: dropin\n", NULL},
+        {"listen: {dropin: '127.0.0.1:81'}\n" EXEC "    dropin_token_file: /x\n", NULL},
     };
 
     (void)state;
