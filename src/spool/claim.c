@@ -56,6 +56,8 @@ static void claim_written(void *arg, bool ok)
     list_del(&cl->link);
     if (!ok) {
         remember(c->box, c->ev.seq, c->token, &returned, NULL, false);
+    } else if (cl->discarded) {
+        ok = false; /* else its handler would run beside that of the next in its lane */
     } else if (!cl->fn) {
         spool_complete(c->box, c->ev.seq, c->token, &returned);
     } else {
@@ -66,6 +68,15 @@ static void claim_written(void *arg, bool ok)
         cl->fn(cl->arg, NULL);
     claim_free(c);
     free(cl);
+}
+
+void claim_stop(struct spool_box *b, uint64_t seq)
+{
+    list_each(&b->sp->claiming, it) {
+        struct claiming *cl = list_item(it, struct claiming, link);
+        if (cl->claim->box == b && cl->claim->ev.seq == seq)
+            cl->discarded = true;
+    }
 }
 
 static void hold(struct spool_box *b, const struct event *ev, bool push)

@@ -62,6 +62,7 @@ struct claiming {
     struct claim *claim;
     spool_claim_fn *fn; /* NULL: its owner went away */
     void *arg;
+    bool discarded; /* the event was, meanwhile */
 };
 
 /* An outcome that is not known to be durable. */
@@ -147,6 +148,8 @@ void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
 
 /* Whether the event is older than `expire` allows. */
 bool has_expired(const struct spool_box *b, const struct event *ev);
+/* The event was discarded: if its claim is still on its way, nobody gets it. */
+void claim_stop(struct spool_box *b, uint64_t seq);
 
 /* ---- lanes.c ------------------------------------------------------------------------------------ */
 

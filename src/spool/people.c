@@ -67,6 +67,7 @@ enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const ch
     if (state_need_lane(b, seq, &r) < 0)
         return ACT_FAILED;
     finish_try(b, seq, &r, &discarded, r.st.state == STATE_PROCESSING ? AT_LEASE : AT_ANY);
+    claim_stop(b, seq);
     row_put_audit(b, "discard", who, seq, 0);
     return spool_usable(b->sp) ? ACTED : ACT_FAILED;
 }

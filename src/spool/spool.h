@@ -159,7 +159,8 @@ struct claim {
 };
 void claim_free(struct claim *c);
 
-/* Gets a claim that is written to the store (the callee owns it), or NULL if the write failed. */
+/* Gets a claim that is written to the store (the callee owns it), or NULL if the write failed or the event was
+ * discarded meanwhile. */
 typedef void spool_claim_fn(void *arg, struct claim *c);
 
 struct claim_request {

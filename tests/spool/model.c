@@ -128,6 +128,13 @@ static void discarded(struct model *m, struct model_event *e)
 {
     static const struct decision d = {.state = STATE_DEAD, .reason = REASON_DISCARDED};
 
+    /* a claim of this tick comes to nobody */
+    for (size_t i = 0; i < m->n_expected; i++)
+        if (m->expected[i] == e->seq) {
+            m->n_expected--;
+            memmove(m->expected + i, m->expected + i + 1, (m->n_expected - i) * sizeof(m->expected[0]));
+            break;
+        }
     decided(m, e, &d);
 }
 
