@@ -31,6 +31,12 @@ struct padded {
     unsigned char b[WEBHOOK_SECRET_MAX + 2];
 };
 
+/* Refusals of one kind, told in few lines. */
+struct refusals {
+    uint64_t untold;
+    int64_t next_line_at;
+};
+
 /* A bot whose webhooks are taken. */
 struct hook {
     char name[BOT_NAME_MAX + 1];
@@ -39,12 +45,7 @@ struct hook {
     struct spool_box *box;
     uint64_t taken, refused;
     int64_t answered_at;
-};
-
-/* Refusals of one kind, told in few lines. */
-struct refusals {
-    uint64_t untold;
-    int64_t next_line_at;
+    struct refusals by_secret;
 };
 
 /* An update in the batch; its answer waits for the sync. */
@@ -64,7 +65,7 @@ struct webhook {
     struct ip_nets trusted;
     struct list waiting;
     bool stopping;
-    struct refusals by_sender, by_secret, by_body;
+    struct refusals by_sender, by_body;
 };
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -201,7 +202,10 @@ static void tell_refusal(struct refusals *r, const char *bot, const char *what)
     r->untold++;
     if (now < r->next_line_at)
         return;
-    log_warn(bot, "%s (%llu times since the last such line)", what, (unsigned long long)r->untold);
+    if (r->untold == 1)
+        log_warn(bot, "%s", what);
+    else
+        log_warn(bot, "%llu times since the last such line: %s", (unsigned long long)r->untold, what);
     r->untold = 0;
     r->next_line_at = now + REFUSALS_LINE_GAP;
 }
@@ -363,16 +367,19 @@ static void take(struct webhook *w, struct hook *h, struct http_exchange *x, con
 
 /* ---- a request ---------------------------------------------------------------------------------- */
 
-static void refuse_secret(struct webhook *w, struct hook *h, struct http_exchange *x)
+static void refuse_secret(struct hook *h, struct http_exchange *x)
 {
+    char what[200];
+
     if (h->box) {
         h->refused++;
-        tell_refusal(
-            &w->by_secret, h->name,
-            "refused a webhook with a wrong secret; if Telegram sent it, its secret is an old one: run "
-            "tgspool webhook set with the bot's name");
+        snprintf(what, sizeof(what),
+                 "refused a webhook with a wrong secret; if Telegram sent it, its secret is an old one: run "
+                 "tgspool webhook set %s",
+                 h->name);
+        tell_refusal(&h->by_secret, h->name, what);
     } else {
-        tell_refusal(&w->by_secret, NULL, "refused a webhook for a bot that takes none");
+        tell_refusal(&h->by_secret, NULL, "refused a webhook for a bot that takes none");
     }
     http_reply_error(x, 401, "unauthorized", "no such bot, or a wrong secret");
 }
@@ -405,7 +412,7 @@ static struct hook *judge(struct webhook *w, struct http_exchange *x, const stru
     }
     struct hook *h = find_hook(w, slice_make(r->path.p + n, r->path.n - n));
     if (!is_allowed(h, r)) {
-        refuse_secret(w, h, x);
+        refuse_secret(h, x);
         return NULL;
     }
     const char *held = held_by(w, h, &after_s);
@@ -432,6 +439,12 @@ void webhook_request(void *arg, struct http_exchange *x, const struct http_serve
         refuse_body(w, h, x);
     else
         take(w, h, x, &u);
+}
+
+uint64_t webhook_taken(struct webhook *w, const struct spool_box *box)
+{
+    const struct hook *h = hook_of_box(w, box);
+    return h ? h->taken : 0;
 }
 
 bool webhook_status(struct webhook *w, const char *bot, struct webhook_status *out)

@@ -41,6 +41,9 @@ bool webhook_idle(const struct webhook *w);
 /* Whether no update of this box waits to be durable. */
 bool webhook_rests(const struct webhook *w, const struct spool_box *box);
 
+/* The updates of this box that were answered 200 since the start. */
+uint64_t webhook_taken(struct webhook *w, const struct spool_box *box);
+
 struct webhook_status {
     uint64_t taken;      /* updates that were answered 200 since the start */
     uint64_t refused;    /* with a wrong secret or no update in the body, likewise */

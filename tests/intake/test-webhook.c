@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "core/update.h"
@@ -437,6 +438,30 @@ static void test_senders(void **state)
     expect(&(struct ask){.secret = SECRET, .peer = "8.8.8.8"}, 0);
 }
 
+/* What is logged is for a person: it names the bot. */
+static void test_what_is_told_of_a_wrong_secret(void **state)
+{
+    char text[4096];
+    FILE *told = tmpfile();
+    int log = dup(STDERR_FILENO);
+
+    (void)state;
+    assert_non_null(told);
+    dup2(fileno(told), STDERR_FILENO);
+    for (int i = 0; i < 3; i++)
+        expect(&(struct ask){.secret = "wrong"}, 401);
+    expect(&(struct ask){.path = "/hook/nobody"}, 401); /* counted apart, so told at once */
+    dup2(log, STDERR_FILENO);
+    close(log);
+    rewind(told);
+    text[fread(text, 1, sizeof(text) - 1, told)] = '\0';
+    fclose(told);
+    const char *first = strstr(text, "run tgspool webhook set shop\n");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "wrong secret"));
+    assert_non_null(strstr(first, "a bot that takes none\n"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -452,6 +477,7 @@ int main(void)
         TEST(test_a_client_that_left),
         TEST(test_a_reload),
         TEST(test_senders),
+        TEST(test_what_is_told_of_a_wrong_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
