@@ -66,14 +66,22 @@ static bool asks(const struct bot *bot)
     return bot->watch && !bot->leaving && !bot->of->stopping;
 }
 
+/* The watch's turn, if it has one. */
+static int64_t watch_turn(struct bots *b, struct bot *bot, int64_t now)
+{
+    if (!asks(bot))
+        return TIME_NEVER;
+    watch_taken(bot->watch, webhook_taken(b->webhook, bot->box));
+    return watch_tick(bot->watch, now);
+}
+
 void bots_tick(struct bots *b, int64_t now)
 {
     each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->poll)
             poll_tick(bot->poll, now);
-        if (asks(bot))
-            watch_tick(bot->watch, now);
+        watch_turn(b, bot, now);
         slots_tick(bot->slots);
         slots_tick(bot->calls);
     }
@@ -107,7 +115,7 @@ int64_t bots_after_commit(struct bots *b, int64_t now)
         at = bot->poll ? poll_tick(bot->poll, now) : TIME_NEVER;
         if (at < deadline)
             deadline = at;
-        at = asks(bot) ? watch_tick(bot->watch, now) : TIME_NEVER;
+        at = watch_turn(b, bot, now);
         if (at < deadline)
             deadline = at;
     }

@@ -1,4 +1,7 @@
-/* One question every five minutes. The reply's callback only notes what came; the rest is done in watch_tick. What the answer says is told when it changes. */
+/* One question every five minutes, or every half minute while the webhook is not as it should be: a person may be
+ * setting it right, and is told soon that it is. An update that came by it is a sign that it was, which is
+ * looked into at once. The reply's callback only notes what came; the rest is done in watch_tick. What the answer says
+ * is told when it changes. */
 #include "intake/watch.h"
 
 #include <stdio.h>
@@ -16,6 +19,8 @@
 #include "wire/url.h"
 
 #define EVERY MINUTES(5)
+#define EVERY_WRONG SECONDS(30)
+#define WAKE_GAP MINUTES(1)
 #define RETRY_FIRST SECONDS(5)
 #define DEADLINE SECONDS(30)
 #define ERROR_LINE_GAP_S 600 /* Telegram's errors repeat while deliveries fail */
@@ -24,9 +29,11 @@ struct watch {
     struct spool_box *box;
     struct botapi *api;
     char bot[BOT_NAME_MAX + 1];
-    char *url;       /* of webhook_url; NULL: a person sets another */
-    int64_t next_at; /* 0: at once */
-    bool answered;   /* what follows waits for the tick */
+    char *url;                   /* of webhook_url; NULL: a person sets another */
+    int64_t next_at;             /* 0: at once */
+    uint64_t taken, taken_asked; /* updates that came by the webhook: by now, and when it was last asked */
+    int64_t woken_at;            /* by them; 0: not yet */
+    bool answered;               /* what follows waits for the tick */
     enum botapi_class class;
     int64_t retry_after_s;
     char sentence[400];
@@ -219,6 +226,8 @@ static void take_answer(struct watch *w, int64_t now)
         w->trouble_since = w->tries = 0;
         if (w->has_news)
             take_news(w, now);
+        if (w->advice[0])
+            wait = EVERY_WRONG;
     } else {
         note_trouble(w, w->sentence, now);
         if (w->class == BOTAPI_LIMITED && w->retry_after_s >= 0 && w->retry_after_s < HOURS(24) / 1000)
@@ -229,14 +238,30 @@ static void take_answer(struct watch *w, int64_t now)
     w->next_at = now + wait;
 }
 
+void watch_taken(struct watch *w, uint64_t taken)
+{
+    w->taken = taken;
+}
+
+/* Whether updates come by a webhook that was not as it should be when last looked at. */
+static bool is_woken(const struct watch *w, int64_t now)
+{
+    return w->taken != w->taken_asked && w->advice[0] && !w->trouble_since &&
+           (!w->woken_at || now - w->woken_at >= WAKE_GAP);
+}
+
 int64_t watch_tick(struct watch *w, int64_t now)
 {
     if (w->answered)
         take_answer(w, now);
     if (botapi_busy(w->api))
         return TIME_NEVER;
-    if (now < w->next_at)
-        return w->next_at;
+    if (now < w->next_at) {
+        if (!is_woken(w, now))
+            return w->next_at;
+        w->woken_at = now;
+    }
+    w->taken_asked = w->taken;
     botapi_get_webhook_info(w->api, DEADLINE, replied, w);
     return TIME_NEVER;
 }

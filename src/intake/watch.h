@@ -28,6 +28,8 @@ void watch_free(struct watch *w);
 /* Asks if it is time. To be called in every tick, before spool_commit. Returns when it wants to be called again
  * at the latest. */
 int64_t watch_tick(struct watch *w, int64_t now);
+/* How many updates came by the webhook so far. If it is believed not to be set, they are a reason to ask soon. */
+void watch_taken(struct watch *w, uint64_t taken);
 /* The token may be another one; asks soon. */
 void watch_set_token(struct watch *w, const char *token);
 

@@ -233,6 +233,16 @@ def test_anothers_webhook_is_told_and_left(hook, spool, api):
     assert not [q for q in api.log(method=None) if q["method"] not in ("getWebhookInfo", "setWebhook")]
 
 
+def test_one_that_is_set_is_believed_at_its_first_update(hook, spool, api):
+    spool.start()
+    wait_until(lambda: spool.counts()["intake"]["webhook"] == "not set", "it is seen")
+    assert "tgspool webhook set shop" in spool.counts()["intake"]["trouble"]
+    hook.set()
+    api.generate(1)
+    wait_until(lambda: spool.counts()["intake"]["webhook"] == "set", "sooner than it asks by itself", 10)
+    assert "trouble" not in spool.counts()["intake"]
+
+
 def random_kills(hook, spool, api, kills):
     """Starts the daemon and kills it, by kill -9 or at a failpoint."""
     points = ["webhook.before_accept", "webhook.before_answer", "commit.before_write", "commit.after_write"]

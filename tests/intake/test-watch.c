@@ -100,7 +100,7 @@ static void test_taken_and_given_back(void **state)
     assert_null(strstr(st.advice, "secret"));
     assert_null(strstr(st.advice, "pw"));
     assert_string_equal(buf_str(&sp.note), "{\"had_webhook\":true,\"allowed_updates\":[\"poll\"]}");
-    expect_question(MINUTES(5));
+    expect_question(SECONDS(30)); /* a person may be at it */
     say("{\"url\":\"" OURS "\"}");
     assert_int_equal(status().found, WATCH_OURS);
     assert_string_equal(status().advice, "");
@@ -116,15 +116,38 @@ static void test_unset_then_removed(void **state)
     assert_int_equal(status().found, WATCH_UNSET);
     assert_non_null(strstr(status().advice, "tgspool webhook set shop"));
     assert_string_equal(buf_str(&sp.note), "{\"had_webhook\":false,\"allowed_updates\":null}");
-    expect_question(MINUTES(5));
+    expect_question(SECONDS(30));
     say("{\"url\":\"" OURS "\"}");
     expect_question(MINUTES(5));
     say("{\"url\":\"\"}");
     assert_int_equal(status().found, WATCH_REMOVED);
     assert_non_null(strstr(status().advice, "removed"));
-    expect_question(MINUTES(5));
+    expect_question(SECONDS(30));
     say("{\"url\":\"\"}");
     assert_int_equal(status().found, WATCH_REMOVED);
+}
+
+/* An update that comes although no webhook was seen: it was set meanwhile. */
+static void test_woken_by_an_update(void **state)
+{
+    (void)state;
+    expect_question(0);
+    watch_taken(w, 1);
+    say("{\"url\":\"\"}");
+    now += SECONDS(1);
+    turn();
+    assert_int_equal(api.infos, 2); /* it came while the first was under way */
+    watch_taken(w, 2);
+    say("{\"url\":\"\"}");
+    expect_question(SECONDS(30)); /* not by every one of them */
+    watch_taken(w, 3);
+    now += SECONDS(40);
+    say("{\"url\":\"\"}");
+    assert_int_equal(api.infos, 4); /* a minute later it may */
+    say("{\"url\":\"" OURS "\"}");
+    assert_int_equal(status().found, WATCH_OURS);
+    watch_taken(w, 4);
+    expect_question(MINUTES(5)); /* and what comes now is as it should be */
 }
 
 static void test_trouble(void **state)
@@ -173,6 +196,7 @@ int main(void)
         WATCH_TEST(test_ours),
         WATCH_TEST(test_taken_and_given_back),
         WATCH_TEST(test_unset_then_removed),
+        WATCH_TEST(test_woken_by_an_update),
         WATCH_TEST(test_trouble),
         WATCH_TEST(test_an_answer_that_is_none),
     };
