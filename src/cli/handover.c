@@ -3,17 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/show.h"
 
 #define ASK_AGAIN "2s" /* how long the daemon waits for the end before it tells how far it is */
+#define SAY_AGAIN 5    /* answers without a change: ten seconds */
 
-/* What was last shown, so that a line stands for a change. */
+/* What was last shown, so that a line stands for a change, or for a while without one. */
 struct shown {
     char *state, *trouble;
     int64_t left;
-    bool paused;
+    unsigned unchanged; /* answers since the latest line */
 };
 
 static bool differs(char **was, char *is)
@@ -33,25 +35,30 @@ static bool is_under_way(const struct json *v)
 
 static void show_progress(const char *bot, const struct json *v, struct shown *s)
 {
-    int64_t pending = show_number(v, "pending"), processing = show_number(v, "processing");
+    int64_t left = show_number(v, "pending") + show_number(v, "processing");
     bool changed = differs(&s->state, show_text(v, "state")), telling = strcmp(s->state, "telling") == 0;
-    bool paused = slice_eq_str(json_string(json_get(v, "deliver")), "paused");
+    bool again = ++s->unchanged >= SAY_AGAIN, hindered = differs(&s->trouble, show_text(v, "trouble"));
 
-    if (changed && telling)
+    if (telling && (changed || again))
         cli_print("%s: empty; telling Telegram the last that was taken\n", bot);
-    else if (!telling && (changed || s->left != pending + processing))
+    else if (!telling && (changed || again || s->left != left))
         cli_print("%s: intake has ended; %lld events wait, %lld are being processed\n", bot,
-                  (long long)pending, (long long)processing);
-    s->left = pending + processing;
-    if (paused && !s->paused) {
-        char *next = xasprintf("tgspool resume %s deliver", bot);
-        cli_warn(next, "%s: delivery is paused, so what waits stays", bot);
-        free(next);
+                  (long long)show_number(v, "pending"), (long long)show_number(v, "processing"));
+    else if (!again && !hindered)
+        return;
+    cli_finish(EX_OK); /* seen at once, also through a pipe, and before what is said about it */
+    if (!telling && (changed || again)) {
+        show_breaker(v, bot, clock_now());
+        if (slice_eq_str(json_string(json_get(v, "deliver")), "paused")) {
+            char *next = xasprintf("tgspool resume %s deliver", bot);
+            cli_warn(next, "%s: delivery is paused, so what waits stays", bot);
+            free(next);
+        }
     }
-    s->paused = paused;
-    if (differs(&s->trouble, show_text(v, "trouble")) && s->trouble[0])
+    if ((hindered || again) && s->trouble[0])
         cli_warn(NULL, "%s: %s", bot, s->trouble);
-    cli_finish(EX_OK); /* seen at once, also through a pipe */
+    s->left = left;
+    s->unchanged = 0;
 }
 
 static void show_allowed(const struct json *list)

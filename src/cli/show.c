@@ -1,6 +1,7 @@
 /* Showing one event; and what all commands use to show answers. */
 #include "cli/show.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,28 @@ char *show_age(int64_t ms, int64_t now, char out[32])
     else
         text_age(now - ms, out);
     return out;
+}
+
+void show_breaker(const struct json *object, const char *bot, int64_t now)
+{
+    const struct json *breaker = json_get(object, "breaker");
+    struct slice cause = json_string(json_get(breaker, "cause"));
+    char age[32], next[96];
+
+    if (!json_true(json_get(breaker, "open")))
+        return;
+    show_age(show_ms(breaker, "since"), now, age);
+    if (slice_eq_str(cause, "limited")) {
+        snprintf(next, sizeof(next), "tgspool tail --bot %s", bot);
+        cli_warn(next, "%s: the handler asked for a pause (429), %s ago; it is tried again", bot, age);
+        return;
+    }
+    snprintf(next, sizeof(next), "tgspool list --bot %s --state pending --limit 5", bot);
+    cli_warn(next,
+             slice_eq_str(cause, "failures")
+                 ? "%s: the handler fails on everything, for %s; one event at a time is tried"
+                 : "%s: the handler cannot be reached, for %s; one event at a time is tried",
+             bot, age);
 }
 
 int show_json(const struct answer *a)
@@ -192,7 +215,9 @@ static void print_event(const struct cli *cli, const char *name, const struct js
     line_text(v, "error", "last error");
     print_history(json_get(v, "history"));
     print_payload(v, cli_flag(cli, "payload"));
-    if (strcmp(state, "dead") == 0 && show_number(v, "replayed_as") == 0)
+    bool unsendable = slice_eq_str(json_string(json_get(v, "box")), "out") &&
+                      strcmp(reason, "rejected") == 0 && show_number(v, "attempts") == 0;
+    if (strcmp(state, "dead") == 0 && show_number(v, "replayed_as") == 0 && !unsendable)
         cli_next(cli, "replay %s", name);
     else if (!cli_flag(cli, "payload"))
         cli_next(cli, "show %s --payload", name);

@@ -17,6 +17,9 @@ char *show_text(const struct json *object, const char *key);
 /* "5m" since then, "" for 0. Returns out. */
 char *show_age(int64_t ms, int64_t now, char out[32]);
 
+/* Warns of a breaker that is open, with what to do about it. object: has the member "breaker". */
+void show_breaker(const struct json *object, const char *bot, int64_t now);
+
 /* The answer of the api as it stands, with a newline: for --json. */
 int show_json(const struct answer *a);
 

@@ -108,28 +108,6 @@ static void print_consumer(const struct json *box, const char *bot, int64_t now)
                  (long long)before, show_age(since, now, age));
 }
 
-static void warn_breaker(const struct json *box, const char *bot, int64_t now)
-{
-    const struct json *breaker = json_get(box, "breaker");
-    struct slice cause = json_string(json_get(breaker, "cause"));
-    char age[32], next[96];
-
-    if (!json_true(json_get(breaker, "open")))
-        return;
-    show_age(show_ms(breaker, "since"), now, age);
-    if (slice_eq_str(cause, "limited")) {
-        snprintf(next, sizeof(next), "tgspool tail --bot %s", bot);
-        cli_warn(next, "%s: the handler asked for a pause (429), %s ago; it is tried again", bot, age);
-        return;
-    }
-    snprintf(next, sizeof(next), "tgspool list --bot %s --state pending --limit 5", bot);
-    cli_warn(next,
-             slice_eq_str(cause, "failures")
-                 ? "%s: the handler fails on everything, for %s; one event at a time is tried"
-                 : "%s: the handler cannot be reached, for %s; one event at a time is tried",
-             bot, age);
-}
-
 static void warn_box(const struct json *box, int64_t now)
 {
     char *bot = show_text(box, "bot"), *which = show_text(box, "box");
@@ -140,7 +118,7 @@ static void warn_box(const struct json *box, int64_t now)
 
     print_intake(box, bot);
     print_consumer(box, bot, now);
-    warn_breaker(box, bot, now);
+    show_breaker(box, bot, now);
     if (json_true(json_get(box, "orphan")))
         cli_warn("tgspool config", "%s: in no section of the config: kept, not handed out", bot);
     snprintf(next, sizeof(next), "tgspool resume %s", bot);

@@ -42,7 +42,7 @@ static void write_counts(struct json_out *j, const struct spool_counts *n)
     json_object_end(j);
 }
 
-static void write_breaker(struct json_out *j, const struct breaker *b)
+void api_write_breaker(struct json_out *j, const struct breaker *b)
 {
     json_key(j, "breaker");
     json_object(j);
@@ -72,7 +72,7 @@ static void write_box(struct json_out *j, const struct api *api, struct spool_bo
     else
         json_null(j);
     event_write_time(j, "last_received_at", st.last_received_at);
-    write_breaker(j, &st.breaker);
+    api_write_breaker(j, &st.breaker);
     json_key(j, "paused");
     json_object(j);
     json_kv_bool(j, "intake", st.paused_intake);

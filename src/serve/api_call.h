@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "core/breaker.h"
 #include "serve/api.h"
 #include "serve/api_params.h"
 
@@ -73,7 +74,8 @@ api_route_fn api_keys, api_post_call;          /* api_calls.c */
 api_route_fn api_events, api_event;            /* api_list.c */
 api_route_fn api_replay, api_discard, api_job; /* api_bulk.c */
 void api_jobs_free(struct api *api);
-api_route_fn api_import;                                     /* api_import.c */
-api_route_fn api_pause, api_resume, api_status, api_healthz; /* api_admin.c */
+api_route_fn api_import;                                             /* api_import.c */
+api_route_fn api_pause, api_resume, api_status, api_healthz;         /* api_admin.c */
+void api_write_breaker(struct json_out *j, const struct breaker *b); /* as a member of an open object */
 
 #endif

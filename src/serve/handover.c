@@ -251,6 +251,7 @@ static void write_handover(struct json_out *j, struct handovers *all, struct spo
     json_kv_uint(j, "processing", st.counts.processing);
     json_kv_uint(j, "calls", calls.counts.pending + calls.counts.processing);
     json_kv_cstr(j, "deliver", st.paused_deliver ? "paused" : "running");
+    api_write_breaker(j, &st.breaker);
     json_kv_cstr(j, "trouble", h && h->trouble[0] ? h->trouble : NULL);
     json_key(j, "had_webhook");
     if (h && h->state == DONE && h->kinds_known)

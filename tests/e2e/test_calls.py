@@ -48,8 +48,9 @@ def test_calls_of_handlers(spool, api):
     assert not sent(api, "deleteWebhook")
     dead = spool.events(box="out", state="dead")
     assert {(e["method"], e["reason"]) for e in dead} == {("deleteWebhook", "rejected")}
-    shown = spool.cli("show", dead[0]["id"])
-    assert "deleteWebhook" in shown and "not taken from an answer" in shown
+    shown = spool.cli("show", dead[0]["id"], code=None)
+    assert "deleteWebhook" in shown.stdout and "not taken from an answer" in shown.stdout
+    assert "replay" not in shown.stderr and "--payload" in shown.stderr, "another try would be refused as well"
     status = spool.cli("status", code=None)
     assert "2 dead calls" in status.stdout + status.stderr
     assert TOKEN not in spool.log()
@@ -92,6 +93,7 @@ def test_once_is_not_repeated_after_a_kill(spool, api):
     assert sorted(q["args"]["text"] for q in sent(api)) == ["again", "again", "once"]
     dead = spool.events(box="out", state="dead")
     assert dead[0]["once"] and "maybe sent, not repeated" in dead[0]["error"]
+    assert "next: tgspool replay shop/out/@1" in spool.cli("show", "shop/out/@1", code=None).stderr
 
 
 def test_a_limited_chat_holds_itself_only(spool, api):

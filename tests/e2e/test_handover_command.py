@@ -97,6 +97,15 @@ def test_what_holds_it_up_is_told_once(daemon, tmp_path):
     assert "2 calls are still going out" in r.stdout
 
 
+def test_a_long_wait_is_told_again_with_its_cause(daemon, tmp_path):
+    broken = {"open": True, "cause": "unavailable", "since": 1700000000.0, "probe_at": None}
+    daemon.answers = [state("draining", 2, breaker=broken)] * 11 + [DONE]
+    r = handover(tmp_path, "shop")
+    assert r.stdout.count("2 events wait") == 3, "at first, and every ten seconds: five answers of two"
+    assert r.stderr.count("the handler cannot be reached") == 3
+    assert f"next: tgspool list --bot shop --state pending --limit 5 --socket {tmp_path}/sock" in r.stderr
+
+
 def test_json_is_one_document(daemon, tmp_path):
     daemon.answers = [state("draining", 1), DONE]
     answer = json.loads(handover(tmp_path, "shop", "--json").stdout)
