@@ -137,6 +137,13 @@ static void claimed(void *arg, struct claim *c)
         waiter_answer(w);
 }
 
+static bool is_pulled(const struct api *api, const struct spool_box *box)
+{
+    const struct api_hooks *hooks = &api->hooks;
+
+    return !hooks->pulled || hooks->pulled(hooks->arg, spool_box_bot(box));
+}
+
 /* Whether another waiter of the same box still wants something. */
 static bool has_rival(const struct leases *l, const struct waiter *w)
 {
@@ -176,6 +183,12 @@ void leases_serve(struct leases *l)
 {
     int64_t now = api_now(l->api);
 
+    /* A reload may have given the bot's events to a deliverer, beside which nobody may claim. */
+    list_each(&l->waiters, it) {
+        struct waiter *w = list_item(it, struct waiter, link);
+        if (!w->expected && !is_pulled(l->api, w->box))
+            waiter_answer(w);
+    }
     while (!list_empty(&l->waiters) && !spool_batch_full(l->api->sp) && offer_round(l))
         ;
     list_each(&l->waiters, it) {
@@ -232,7 +245,6 @@ static int read_consumer(struct api_call *c, const struct params *p, struct wait
 
 void lease_claim(struct api_call *c, const struct api_request *r, const struct params *p)
 {
-    const struct api_hooks *hooks = &c->api->hooks;
     struct waiter request = {.lease_ms = 0};
     struct param_error e;
     int64_t max = 1, wait = 0;
@@ -241,7 +253,7 @@ void lease_claim(struct api_call *c, const struct api_request *r, const struct p
     struct spool_box *box = api_box_of(c, p, BOX_IN);
     if (!box)
         return;
-    if (hooks->pulled && !hooks->pulled(hooks->arg, spool_box_bot(box))) {
+    if (!is_pulled(c->api, box)) {
         api_fail(c, 409, "not_pulled",
                  "this bot's events are handed to its handler; to claim them, set `deliver: pull`");
         return;

@@ -294,6 +294,24 @@ static void test_claims_that_are_refused(void **state)
     rig_refused(r, 409, "not_pulled", "POST", "/v1/claim", "{\"bot\":\"shop\"}");
 }
 
+static void test_a_reload_ends_claims_that_wait(void **state)
+{
+    struct rig *r = *state;
+    struct reply p = {0};
+
+    rig_start(r, &p, "POST", "/v1/claim", "{\"bot\":\"shop\",\"wait\":30}");
+    rig_step(r);
+    assert_false(p.answered);
+    r->pulled = false;
+    rig_arrive(r, 1, 5);
+    rig_step(r);
+    assert_true(p.answered);
+    assert_int_equal(p.status, 200);
+    assert_int_equal(json_length(json_get(p.root, "events")), 0);
+    assert_int_equal(world_status(&r->w).counts.pending, 1);
+    reply_clear(&p);
+}
+
 static void test_paused_claims_answer_empty(void **state)
 {
     struct rig *r = rig_of(state);
@@ -342,6 +360,7 @@ int main(void)
         TEST(test_batch_with_a_mistake_does_nothing),
         TEST(test_ack_finds_the_claimed_one_of_two),
         TEST(test_claims_that_are_refused),
+        TEST(test_a_reload_ends_claims_that_wait),
         TEST(test_paused_claims_answer_empty),
         TEST(test_api_free_with_waiters),
     };
