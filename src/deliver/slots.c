@@ -209,8 +209,10 @@ static void on_claim(void *arg, struct claim *c)
     struct slot *s = free_slot(pool);
 
     pool->expected--;
-    if (!c)
+    if (!c) {
+        pool->ended_some = true; /* the slot is free for another */
         return;
+    }
     if (pool->closing || !s) { /* shut down between claim and commit */
         spool_complete(pool->box, c->ev.seq, c->token, &(struct outcome){OUTCOME_RETURNED, -1, {NULL, 0}});
         claim_free(c);

@@ -24,6 +24,7 @@ struct leases {
     struct api *api;
     struct list waiters; /* in order of arrival */
     struct list gone;    /* of clients that went away: waiting for callbacks only */
+    bool again;          /* a claim came to nothing: there may be another event */
 };
 
 struct waiter {
@@ -126,6 +127,7 @@ static void claimed(void *arg, struct claim *c)
         spool_complete(c->box, c->ev.seq, c->token, &returned);
     } else {
         w->want++;
+        w->leases->again = true;
     }
     if (c)
         claim_free(c);
@@ -183,6 +185,7 @@ void leases_serve(struct leases *l)
 {
     int64_t now = api_now(l->api);
 
+    l->again = false;
     /* A reload may have given the bot's events to a deliverer, beside which nobody may claim. */
     list_each(&l->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
@@ -200,7 +203,7 @@ void leases_serve(struct leases *l)
 
 int64_t leases_next_deadline(const struct leases *l)
 {
-    int64_t first = TIME_NEVER;
+    int64_t first = l->again ? 0 : TIME_NEVER;
 
     list_each(&l->waiters, it) {
         const struct waiter *w = list_item(it, struct waiter, link);

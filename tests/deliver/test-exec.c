@@ -541,6 +541,7 @@ static void a_claim_lost_in_a_failed_commit(void **state)
     assert_false(slots_idle(r.slots));
     fake_commit(&r.box, false);
     assert_true(slots_idle(r.slots));
+    assert_int_not_equal(slots_next_deadline(r.slots), TIME_NEVER); /* it asks for another */
     slots_tick(r.slots);
     uint64_t seq = fake_add(&r.box, UPDATE);
     rig_run(&r, 1);

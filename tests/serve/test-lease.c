@@ -312,6 +312,26 @@ static void test_a_reload_ends_claims_that_wait(void **state)
     reply_clear(&p);
 }
 
+/* The one it was about to get is discarded in the same tick, behind it. */
+static void test_a_claim_that_comes_to_nothing_asks_again(void **state)
+{
+    struct rig *r = *state;
+    struct reply p = {0};
+    uint64_t first = rig_arrive(r, 1, 5);
+
+    rig_arrive(r, 2, 5);
+    rig_start(r, &p, "POST", "/v1/claim", "{\"bot\":\"shop\",\"wait\":30}");
+    api_tick(r->api);
+    assert_int_equal(spool_discard(r->w.box, first, true, "test"), ACTED);
+    spool_commit(r->w.sp);
+    assert_false(p.answered);
+    assert_true(api_next_deadline(r->api) <= r->w.now);
+    rig_step(r);
+    assert_true(p.answered);
+    assert_int_equal(reply_number(reply_event(&p, 0), "update_id"), 2);
+    reply_clear(&p);
+}
+
 static void test_paused_claims_answer_empty(void **state)
 {
     struct rig *r = rig_of(state);
@@ -361,6 +381,7 @@ int main(void)
         TEST(test_ack_finds_the_claimed_one_of_two),
         TEST(test_claims_that_are_refused),
         TEST(test_a_reload_ends_claims_that_wait),
+        TEST(test_a_claim_that_comes_to_nothing_asks_again),
         TEST(test_paused_claims_answer_empty),
         TEST(test_api_free_with_waiters),
     };
