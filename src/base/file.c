@@ -97,6 +97,23 @@ int file_create(const char *path, struct slice content, mode_t mode, struct err 
     return 0;
 }
 
+/* A new name in a directory lasts through a power cut only when the directory is synced. */
+static int sync_parent(const char *path, struct err *e)
+{
+    char *parent = xstrdup(path), *slash = strrchr(parent, '/');
+    int rc = 0;
+
+    if (slash)
+        slash[slash == parent] = '\0';
+    int fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        rc = cannot(e, "sync the directory", slash ? parent : ".");
+    if (fd >= 0)
+        close(fd);
+    free(parent);
+    return rc;
+}
+
 int file_make_dir(const char *path, mode_t mode, struct err *e)
 {
     char *part = xstrdup(path);
@@ -107,7 +124,9 @@ int file_make_dir(const char *path, mode_t mode, struct err *e)
             continue;
         char end = *p;
         *p = '\0';
-        if (mkdir(part, end ? 0755 : mode) < 0 && errno != EEXIST)
+        if (mkdir(part, end ? 0755 : mode) == 0)
+            rc = sync_parent(part, e);
+        else if (errno != EEXIST)
             rc = cannot(e, "make the directory", part);
         *p = end;
         if (!end)

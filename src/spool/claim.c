@@ -30,6 +30,8 @@ bool has_expired(const struct spool_box *b, const struct event *ev)
     int64_t age = b->sp->now - ev->received_at;
     const struct kind *k;
 
+    if (ev->replay_of) /* a person wants it handled, however old it is */
+        return false;
     switch (b->policy.expire) {
     case EXPIRE_OFF:
         return false;

@@ -130,7 +130,6 @@ static enum store_result reopen(struct store *st, int64_t now)
                   corrupt ? " and is damaged; keep the directory as it is" : "", st->why);
         return STORE_FAILED;
     }
-    st->failures = 0;
     st->why[0] = '\0';
     log_warn(NULL, "the store is open again");
     return STORE_REOPENED;
@@ -235,6 +234,8 @@ static enum store_result write_batch(struct store *st, int64_t now)
     st->stalled = st->need_sync = false;
     if (!empty) {
         st->behind = !sync;
+        st->failures =
+            0; /* not at the reopen: what cannot be read may fail again at once, and shall wait longer */
         st->stats.commits++;
         st->stats.syncs += sync;
         st->stats.last_us = (uint64_t)(clock_boot_us() - start);

@@ -205,6 +205,28 @@ static void expiry(void **state)
     }
 }
 
+/* A person who replays what had expired wants it handled. */
+static void what_is_replayed_does_not_expire(void **state)
+{
+    struct world *w = *state;
+    uint64_t copy;
+
+    w->policy.expire = EXPIRE_AUTO;
+    world_policy(w);
+    uint64_t seq = world_arrive(w, 1, 10);
+    world_wait(w, HOURS(25));
+    assert_null(world_take(w, true));
+    world_expect(w, seq, STATE_DEAD, REASON_EXPIRED, 0);
+    world_begin(w);
+    assert_int_equal(spool_replay(w->box, seq, "me", &copy), ACTED);
+    world_commit(w);
+    struct claim *c = world_take(w, true);
+    assert_non_null(c);
+    assert_int_equal(c->ev.seq, copy);
+    world_end(w, c, OUTCOME_DONE, -1);
+    world_verify(w);
+}
+
 static void what_is_being_handled_does_not_expire(void **state)
 {
     struct world *w = *state;
@@ -493,6 +515,7 @@ int main(void)
         people_test(discard_what_was_claimed_in_this_tick),
         people_test(pause_is_durable_and_reaping_goes_on),
         people_test(expiry),
+        people_test(what_is_replayed_does_not_expire),
         people_test(what_is_being_handled_does_not_expire),
         people_test(get_and_resolve),
         people_test(walks_and_filters),
