@@ -231,6 +231,21 @@ unsigned slots_busy(const struct slots *pool)
     return n;
 }
 
+/* How many events can be taken now. */
+static unsigned slots_free_now(const struct slots *pool)
+{
+    unsigned free_slots = 0, busy = slots_busy(pool);
+
+    if (pool->closing || pool->expected)
+        return 0;
+    for (const struct list *it = pool->all.next; it != &pool->all; it = it->next) {
+        const struct slot *s = list_item(it, struct slot, link);
+        free_slots += !s->claim && !s->retiring;
+    }
+    unsigned room = pool->concurrency > busy ? pool->concurrency - busy : 0;
+    return free_slots < room ? free_slots : room;
+}
+
 void slots_tick(struct slots *pool)
 {
     pool->ended_some = false;
@@ -238,14 +253,7 @@ void slots_tick(struct slots *pool)
     if (pool->closing || pool->expected)
         return;
     adjust(pool);
-    unsigned free_slots = 0, busy = slots_busy(pool);
-    list_each(&pool->all, it) {
-        struct slot *s = list_item(it, struct slot, link);
-        free_slots += !s->claim && !s->retiring;
-    }
-    unsigned room = pool->concurrency > busy ? pool->concurrency - busy : 0;
-    if (free_slots > room)
-        free_slots = room;
+    unsigned free_slots = slots_free_now(pool);
     if (!free_slots || !spool_claimable(pool->box))
         return;
     struct claim_request r = {deliverer_of(pool->config)->name, true, free_slots, 0};
@@ -254,7 +262,9 @@ void slots_tick(struct slots *pool)
 
 int64_t slots_next_deadline(const struct slots *pool)
 {
-    return pool->ended_some ? loop_now(pool->loop) : TIME_NEVER;
+    /* what became ready since the last look (by a person's replay, say) finds its slot at once */
+    bool more = slots_free_now(pool) > 0 && spool_claimable(pool->box);
+    return pool->ended_some || more ? loop_now(pool->loop) : TIME_NEVER;
 }
 
 /* ---- the pool's life ---------------------------------------------------------------------------- */

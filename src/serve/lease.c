@@ -207,6 +207,8 @@ int64_t leases_next_deadline(const struct leases *l)
 
     list_each(&l->waiters, it) {
         const struct waiter *w = list_item(it, struct waiter, link);
+        if (!w->expected && spool_claimable(w->box)) /* something became ready since the last look */
+            return 0;
         if (!w->expected && w->deadline < first)
             first = w->deadline;
     }
