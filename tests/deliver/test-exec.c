@@ -216,8 +216,10 @@ static void signals_are_as_a_program_expects(void **state)
     sigprocmask(SIG_BLOCK, &set, NULL);
     assert_string_equal(told("grep SigBlk /proc/self/status | tr -d '\\t' >&2; exit 65", out),
                         "SigBlk:0000000000000000");
-    assert_string_equal(told("grep SigIgn /proc/self/status | tr -d '\\t' >&2; exit 65", out),
-                        "SigIgn:0000000000000000");
+    /* 32 and 33 are the C library's own; what starts programs by posix_spawn (make does) leaves them ignored */
+    told("grep SigIgn /proc/self/status | tr -d '\\t' >&2; exit 65", out);
+    assert_memory_equal(out, "SigIgn:", 7);
+    assert_int_equal(strtoull(out + 7, NULL, 16) & ~(UINT64_C(3) << 31), 0);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -482,8 +484,8 @@ static void forced_discard_of_what_is_ending(void **state)
     static const struct {
         const char *script;
         int64_t lease_ms;
-    } rows[] = {{"(trap '' TERM; sleep 100) & exit 1", 60000},
-                {"trap '' TERM; sleep 100 & wait; sleep 100", 100}};
+    } rows[] = {{"trap '' TERM; sleep 100 & exit 1", 60000},
+                {"trap '' TERM; sleep 100 & wait; sleep 100", 1000}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -493,7 +495,7 @@ static void forced_discard_of_what_is_ending(void **state)
         r.box.lease_ms = rows[i].lease_ms;
         uint64_t seq = fake_add(&r.box, UPDATE);
         rig_open(&r, NULL);
-        rig_run_for(&r, 1500);
+        rig_run_for(&r, 2500);
         assert_int_equal(r.box.n_outcomes, 0);
         assert_true(slots_kill_event(r.slots, seq));
         rig_run(&r, 1);
