@@ -215,7 +215,7 @@ int child_exec_errno(const struct child *c)
 
 int64_t child_lived_ms(const struct child *c)
 {
-    return c->exited_at - c->started_at;
+    return (c->exited_at ? c->exited_at : loop_now(c->loop)) - c->started_at;
 }
 
 void child_add_how(const struct child *c, struct buf *out)

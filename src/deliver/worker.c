@@ -23,6 +23,8 @@
 #define QUICK_DEATH_MS 1000
 #define QUICK_DEATHS 3 /* in a row: the worker is broken, not the event */
 #define CLOSED_MS 1000 /* a worker without a standard output has this long to end */
+#define TAKES_MS 60000 /* a child that starts slowly has this long to read the event, whatever the lease */
+#define LOOK_MS 250    /* between two looks whether it has */
 #define LINE_KEPT 4096 /* buffer kept between lines */
 
 struct worker {
@@ -31,6 +33,8 @@ struct worker {
     bool given;
     char id[ENVELOPE_VALUE_MAX]; /* of the event given */
     struct timer lease;
+    int64_t lease_ms;
+    bool late;           /* the lease passed with the event unread: it begins when the child takes it */
     struct timer closed; /* set while it lives without a standard output: it cannot answer any more */
     struct errline err;
     struct buf line; /* of its output, not yet whole */
@@ -46,7 +50,7 @@ struct worker {
 static void forget_try(struct worker *w)
 {
     timer_stop(&w->lease);
-    w->given = w->cancelled = false;
+    w->given = w->cancelled = w->late = false;
 }
 
 static void end_try(struct worker *w, enum outcome_kind kind, int64_t after_ms, struct slice error)
@@ -79,8 +83,17 @@ static void cancel_worker(void *work, enum outcome_kind as)
 static void on_lease_over(void *arg)
 {
     struct worker *w = arg;
+    bool unread = w->given && !w->cancelled && child_unread(w->child);
 
-    if (w->given)
+    if (unread && child_lived_ms(w->child) < TAKES_MS) {
+        w->late = true;
+        timer_set(&w->lease, loop_now(slot_loop(w->slot)) + LOOK_MS);
+    } else if (unread) {
+        end_child(w, OUTCOME_UNAVAILABLE, "the worker does not read events");
+    } else if (w->given && w->late) {
+        w->late = false;
+        timer_set(&w->lease, slot_extend(w->slot, w->lease_ms));
+    } else if (w->given)
         end_child(w, OUTCOME_LEASE_EXPIRED, "the worker did not answer within the lease");
     else
         end_try(w, OUTCOME_UNAVAILABLE, -1, slice_str("the worker before this one does not end"));
@@ -292,6 +305,7 @@ static void start_worker(void *work)
     struct worker *w = work;
 
     timer_set(&w->lease, slot_claim(w->slot)->deadline);
+    w->lease_ms = slot_claim(w->slot)->deadline - loop_now(slot_loop(w->slot));
     if (w->child && w->closed.deadline != TIME_NEVER)
         child_end(w->child, CHILD_GRACE_MS); /* it could not answer */
     if (w->child && child_ending(w->child))

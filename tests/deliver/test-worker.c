@@ -237,6 +237,34 @@ static void lease_over(void **state)
     rig_close(&r);
 }
 
+/* An interpreter that takes longer than the lease to start costs no try: the lease begins when the event is read. */
+static void slow_to_start(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    one_event(&r, "worker", "{\"do\":\"ok\"}");
+    char *script = xasprintf("sleep 2; exec '%s' worker", handler_path());
+    rig_script(&r, script);
+    r.box.lease_ms = 1000;
+    rig_open(&r, NULL);
+    rig_run(&r, 1);
+    assert_int_equal(r.box.n_outcomes, 1);
+    assert_int_equal(r.box.outcomes[0].kind, OUTCOME_DONE);
+    rig_close(&r);
+    free(script);
+
+    one_event(&r, "worker", "{\"do\":\"hang\"}"); /* and is a lease like any other then */
+    script = xasprintf("sleep 2; exec '%s' worker", handler_path());
+    rig_script(&r, script);
+    r.box.lease_ms = 1000;
+    rig_open(&r, NULL);
+    rig_run(&r, 1);
+    assert_int_equal(r.box.outcomes[0].kind, OUTCOME_LEASE_EXPIRED);
+    rig_close(&r);
+    free(script);
+}
+
 static void lease_over_stubborn(void **state)
 {
     int64_t from = clock_now();
@@ -287,8 +315,6 @@ static void large_updates(void **state)
 
     (void)state;
     assert_int_equal(o.kind, OUTCOME_DONE);
-    o = outcome_of("mute", big, 300);
-    assert_int_equal(o.kind, OUTCOME_LEASE_EXPIRED);
     o = outcome_of("deaf", big, 20000);
     assert_int_equal(o.kind, OUTCOME_UNAVAILABLE);
     o = outcome_of("quick", big, 20000); /* it read a part of the line only */
@@ -362,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_dead_child_is_replaced),
         cmocka_unit_test(three_quick_deaths),
         cmocka_unit_test(lease_over),
+        cmocka_unit_test(slow_to_start),
         cmocka_unit_test(lease_over_stubborn),
         cmocka_unit_test(more_time),
         cmocka_unit_test(large_updates),
