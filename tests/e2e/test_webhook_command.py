@@ -57,7 +57,8 @@ def test_set_tells_telegram_everything(command, api):
     info = command.info()
     assert info["set"] and info["ours"] and info["url"] == URL and info["pending"] == 3
     assert sorted(info["allowed_updates"]) == ["chat_member", "message"]
-    assert info["result"] == "ok" and info["next"] is None
+    # nobody listens at that address, which the server may have noticed by now
+    assert (info["result"], info["next"] is None) == (("warning", False) if info["last_error"] else ("ok", True))
     assert len(asked(api, "setWebhook")) == 1
 
 
