@@ -105,39 +105,67 @@ static bool has_rows(int dir_fd, const char *name)
            (!strcmp(dot, ".log") && (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size > 0));
 }
 
-/* Looks through the database's files, and removes them if told to. */
-static int each_file(struct store_dir *d, DIR *dir, bool remove, struct err *e)
+/* Whether a name is one that RocksDB gives its files. */
+static bool is_rocksdb_name(const char *name)
+{
+    static const char *const starts[] = {"CURRENT", "IDENTITY", "LOCK", "LOG", "MANIFEST-", "OPTIONS-"};
+
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (!strncmp(name, starts[i], strlen(starts[i])))
+            return true;
+    const char *dot = name + strspn(name, "0123456789");
+    return dot > name && (!strcmp(dot, ".log") || !strcmp(dot, ".sst") || !strcmp(dot, ".dbtmp"));
+}
+
+/* A database without marker was never finished, and has no rows: nothing in it was ever acknowledged. One with rows has
+ * lost its marker, and one with other files is not ours: both stay as they are. Returns 0 if it may be removed. */
+static int look_at_half_made(const char *path, DIR *dir, struct err *e)
 {
     struct dirent *entry;
+    char foreign[256] = "";
 
-    rewinddir(dir);
     while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
-        if (!remove && has_rows(dirfd(dir), entry->d_name))
+        if (!is_rocksdb_name(name))
+            snprintf(foreign, sizeof(foreign), "%s", name);
+        else if (has_rows(dirfd(dir), name))
             return err_set(e, EX_DATAERR,
                            "%s/" MARKER
                            " is gone, but there is a spool's database with it: nothing was touched; "
                            "put that file back, or restore the spool from a backup",
-                           d->path);
-        if (remove && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-            return io_error(e, "remove what is in", d->db_path);
+                           path);
     }
-    return 0;
+    return !foreign[0]
+               ? 0
+               : err_set(e, EX_CONFIG,
+                         "%s/db holds \"%s\", which is no part of a spool; give spool.dir a directory of its "
+                         "own",
+                         path, foreign);
 }
 
-/* A database without marker was never finished, and has no rows: nothing in it was ever acknowledged. One with rows has
- * lost its marker, and stays as it is. */
-static int remove_half_made(struct store_dir *d, struct err *e)
+/* Looks at what may stand in db/ without a marker; removes it if told to. */
+static int half_made(const char *path, bool remove, struct err *e)
 {
-    DIR *dir = opendir(d->db_path);
+    char *db_path = xasprintf("%s/db", path);
+    DIR *dir = opendir(db_path);
+    struct dirent *entry;
+    int rc = 0;
 
     if (!dir)
-        return errno == ENOENT ? 0 : io_error(e, "read", d->db_path);
-    int rc = each_file(d, dir, false, e);
-    if (rc == 0)
-        rc = each_file(d, dir, true, e);
-    closedir(dir);
+        rc = errno == ENOENT ? 0 : io_error(e, "read", db_path);
+    else
+        rc = look_at_half_made(path, dir, e);
+    if (dir && rc == 0 && remove) {
+        rewinddir(dir);
+        while (rc == 0 && (entry = readdir(dir)) != NULL)
+            if (is_rocksdb_name(entry->d_name) && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+                rc = io_error(e, "remove what is in", db_path);
+    }
+    if (dir)
+        closedir(dir);
+    free(db_path);
     return rc;
 }
 
@@ -182,7 +210,7 @@ int store_dir_open(const char *path, struct store_dir *out, struct err *e)
     if (read_marker(path, &schema, e) < 0)
         goto fail;
     out->fresh = !schema;
-    if (out->fresh && (check_empty(path, e) < 0 || remove_half_made(out, e) < 0))
+    if (out->fresh && (check_empty(path, e) < 0 || half_made(path, true, e) < 0))
         goto fail;
     if (mkdir(out->db_path, 0700) < 0 && errno != EEXIST) {
         io_error(e, "make", out->db_path);
@@ -234,7 +262,7 @@ int store_dir_look(const char *path, int *schema, struct err *e)
         return -1;
     if (*schema || (access(path, F_OK) < 0 && errno == ENOENT))
         return 0;
-    return check_empty(path, e);
+    return check_empty(path, e) < 0 ? -1 : half_made(path, false, e);
 }
 
 bool store_dir_is_locked(const char *path, long *pid)

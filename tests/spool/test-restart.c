@@ -1,4 +1,5 @@
 /* Closing and opening again: every state, leases, clocks that were set, another order, directories that are not ours. */
+#include "store/dir.h"
 #include "world.h"
 
 #include <sys/stat.h>
@@ -333,6 +334,31 @@ static void directories_that_are_not_ours(void **state)
     free(plain);
 }
 
+/* Somebody else's files under the name of the database are neither used nor removed. */
+static void a_database_of_someone_else(void **state)
+{
+    struct world *w = *state;
+    char *dir = xasprintf("%s/other", w->dir), *db = xasprintf("%s/db", dir);
+    char *file = xasprintf("%s/customers.sqlite", db);
+    struct spool_options o = {.dir = dir, .cache_bytes = 1 << 20};
+    struct err e = ERR_NONE;
+    struct buf text = BUF_EMPTY;
+    int schema;
+
+    assert_int_equal(file_make_dir(db, 0700, &e), 0);
+    assert_int_equal(file_create(file, slice_str("precious"), 0600, &e), 0);
+    assert_int_equal(store_dir_look(dir, &schema, &e), -1);
+    assert_non_null(strstr(e.text, "customers.sqlite"));
+    assert_null(spool_open(&o, w->now, &e));
+    assert_int_equal(e.exit_code, EX_CONFIG);
+    assert_int_equal(file_read(file, 100, &text, &e), 0);
+    assert_slice(buf_slice(&text), "precious");
+    buf_free(&text);
+    free(file);
+    free(db);
+    free(dir);
+}
+
 /* The marker says that a database was finished; without it one is made anew, but not over rows. */
 static void a_marker_that_is_gone(void **state)
 {
@@ -376,6 +402,7 @@ int main(void)
         restart_test(an_orphan_is_kept),
         restart_test(who_holds_the_directory),
         restart_test(directories_that_are_not_ours),
+        restart_test(a_database_of_someone_else),
         restart_test(a_marker_that_is_gone),
     };
     return cmocka_run_group_tests_name("spool restart", tests, NULL, NULL);
