@@ -351,10 +351,11 @@ static void take(struct webhook *w, struct hook *h, struct http_exchange *x, con
         return;
     }
     if (got == ACCEPTED_NEW && !u->has_id)
-        log_warn(h->name,
-                 "an update without update_id (%zu bytes) is kept as dead; to see it, run: tgspool list %s "
-                 "--state dead",
-                 u->bytes.n, h->name);
+        log_warn(
+            h->name,
+            "an update without update_id (%zu bytes) is kept as dead; to see it, run: tgspool list --bot "
+            "%s --state dead",
+            u->bytes.n, h->name);
     /* also for a duplicate: the first of it may stand in this very batch */
     struct waiting *q = xcalloc(1, sizeof(*q));
     q->webhook = w;
