@@ -93,6 +93,12 @@ static void check_space(struct check *c, const char *dir)
         tell(c, GOOD, 0, "space", NULL, "%lld MiB free at %s", free_bytes >> 20, dir);
 }
 
+static bool is_read_only(const char *path)
+{
+    struct statvfs fs;
+    return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
 /* The nearest directory above that is there. */
 static char *existing_parent(const char *path)
 {
@@ -114,6 +120,7 @@ static char *existing_parent(const char *path)
 /* Returns whether the spool's directory is there and can be used. */
 static bool check_dir(struct check *c)
 {
+    static const char mount_advice[] = "mount it for writing, or set spool.dir to another file system";
     const char *dir = c->config->dir;
     struct stat st;
 
@@ -122,6 +129,9 @@ static bool check_dir(struct check *c)
         if (errno != ENOENT)
             tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user", "cannot look at %s: %s", dir,
                  strerror(errno));
+        else if (is_read_only(parent))
+            tell(c, BAD, EX_CANTCREAT, "spool", mount_advice, "%s is not there, and %s is read-only", dir,
+                 parent);
         else if (access(parent, W_OK) < 0)
             tell(c, BAD, EX_NOPERM, "spool", "make it, and give it to the daemon's user, with mode 0700",
                  "%s is not there, and cannot be made by this user", dir);
@@ -134,6 +144,8 @@ static bool check_dir(struct check *c)
     char *chmod = xasprintf("chmod 0700 %s", dir);
     if (!S_ISDIR(st.st_mode))
         tell(c, BAD, EX_CONFIG, "spool", "set spool.dir to a directory", "%s is not a directory", dir);
+    else if (is_read_only(dir))
+        tell(c, BAD, EX_IOERR, "spool", mount_advice, "%s is on a read-only file system", dir);
     else if (access(dir, R_OK | W_OK | X_OK) < 0)
         tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user",
              "%s cannot be used by this user (uid %ld)", dir, (long)getuid());
@@ -144,7 +156,7 @@ static bool check_dir(struct check *c)
         tell(c, GOOD, 0, "spool", NULL, "%s (mode %04o)", dir, (unsigned)st.st_mode & 07777);
     free(chmod);
     check_space(c, dir);
-    return S_ISDIR(st.st_mode) && access(dir, R_OK | W_OK | X_OK) == 0;
+    return S_ISDIR(st.st_mode) && !is_read_only(dir) && access(dir, R_OK | W_OK | X_OK) == 0;
 }
 
 /* Opens the database without changing anything: what is damaged is told before the daemon meets it. */
@@ -223,8 +235,21 @@ static void check_socket(struct check *c)
 {
     const char *path = c->config->socket;
     char *parent = existing_parent(path);
+    struct stat st;
+    bool there = lstat(path, &st) == 0;
+    char *dir = xasprintf("%.*s/", (int)(strrchr(path, '/') - path), path);
 
-    if (access(path, F_OK) == 0 && access(path, W_OK) == 0)
+    if (there && !S_ISSOCK(st.st_mode))
+        tell(c, BAD, EX_CANTCREAT, "socket", "remove it, or correct listen.socket",
+             "%s is there already and is not a socket", path);
+    else if (stat(dir, &st) < 0 && errno == ENOENT)
+        tell(c, BAD, EX_CANTCREAT, "socket",
+             "make it for the daemon's user (systemd: RuntimeDirectory=tgspool), or correct listen.socket",
+             "the directory of %s is not there", path);
+    else if (!there && is_read_only(parent))
+        tell(c, BAD, EX_CANTCREAT, "socket", "correct listen.socket", "%s is on a read-only file system",
+             parent);
+    else if (access(path, F_OK) == 0 && access(path, W_OK) == 0)
         tell(c, GOOD, 0, "socket", NULL, "%s", path);
     else if (access(path, F_OK) < 0 && access(parent, W_OK | X_OK) < 0)
         tell(c, DOUBTFUL, 0, "socket", "make it for the daemon's user (systemd: RuntimeDirectory=tgspool)",
@@ -234,6 +259,7 @@ static void check_socket(struct check *c)
              "this user may not use %s", path);
     else
         tell(c, GOOD, 0, "socket", NULL, "%s can be made", path);
+    free(dir);
     free(parent);
 }
 
@@ -258,6 +284,37 @@ static char *find_program(const char *name)
     }
     errno = ENOENT;
     return NULL;
+}
+
+/* Whether the kernel can start what the first line of a script names; false: told. `env` is looked through. */
+static bool check_script(struct check *c, const char *what, const char *file)
+{
+    char line[256], *save = NULL;
+    FILE *f = fopen(file, "re");
+    size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    line[n] = '\0';
+    if (strncmp(line, "#!", 2) != 0)
+        return true;
+    line[strcspn(line, "\n")] = '\0';
+    char *name = strtok_r(line + 2, " \t", &save), *word = strtok_r(NULL, " \t", &save);
+    if (!name)
+        return true;
+    bool cr = strchr(name, '\r') || (word && strchr(word, '\r'));
+    const char *base = strrchr(name, '/');
+    if (access(name, X_OK) == 0 && base && strcmp(base, "/env") == 0 && word && word[0] != '-' &&
+        !strchr(word, '='))
+        name = word;
+    char *program = find_program(name);
+    int why = errno;
+    if (!program)
+        tell(c, BAD, EX_CONFIG, what,
+             cr ? "end its lines with a line feed alone" : "correct its first line, or install that program",
+             "the first line of %s names %s, which cannot be run: %s", file, name, strerror(why));
+    free(program);
+    return program != NULL;
 }
 
 static void check_handler(struct check *c, const struct bot_config *bot)
@@ -288,7 +345,7 @@ static void check_handler(struct check *c, const struct bot_config *bot)
                  "%s cannot be run: %s", bot->command[0], strerror(errno));
         else if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
             tell(c, BAD, EX_CONFIG, what, "correct `command` in the config", "%s is not a program", file);
-        else
+        else if (check_script(c, what, file))
             tell(c, GOOD, 0, what, NULL, "%s can be run", file);
         free(next);
         free(file);
