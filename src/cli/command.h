@@ -83,6 +83,9 @@ void cli_add_command(struct buf *out, const char *command);
  * shortening the columns marked with '<' in `align` (one character a column: 'l' left, 'r' right, '<' left
  * and may be cut, 'm' the same, but only when nothing of '<' is left). The first row is the header. Rows are
  * added cell by cell. */
+/* The columns of a table that may be wide: COLUMNS of the environment, else those of the terminal, 80 if it does
+ * not tell; no limit where standard output is no terminal. */
+unsigned cli_width(void);
 struct cli_table;
 struct cli_table *cli_table_new(const char *align, unsigned width);
 void cli_table_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

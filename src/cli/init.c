@@ -229,6 +229,8 @@ static int init_run(struct cli *cli, int argc, char **argv)
     struct err e = ERR_NONE;
 
     (void)argc;
+    if (p.name[0] == '-') /* the next option, where the name was forgotten */
+        return cli_fail(EX_USAGE, "--name needs a bot's name, which does not begin with '-'");
     if (!text_is_bot_name(slice_str(p.name)))
         return cli_fail(EX_USAGE, "\"%s\" is not a bot's name; accepted: 1 to %d of A-Z a-z 0-9 _ -", p.name,
                         BOT_NAME_MAX);
@@ -248,7 +250,7 @@ static const struct cli_option init_options[] = {
 
 const struct command command_init = {
     .name = "init",
-    .arguments = "DIR",
+    .arguments = "DIR [--name NAME]",
     .summary = "make a directory with a config, token file and handler",
     .usage = "Makes DIR, if it is missing, and in it: tgspool.yaml, NAME.token, the directory\n"
              "spool, and on-update, an example handler. All of them are private to the user.\n"

@@ -46,7 +46,7 @@ static void table_row(struct cli_table *t, const struct json *v)
 
 static void print_table(const struct json *events, bool payload)
 {
-    struct cli_table *t = cli_table_new("lm<<rr<", 80);
+    struct cli_table *t = cli_table_new("lm<<rr<", cli_width());
     struct buf out = BUF_EMPTY;
 
     table_head(t);

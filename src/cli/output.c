@@ -1,9 +1,12 @@
 /* What commands show: text, complaints, tables. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "base/mem.h"
@@ -138,6 +141,19 @@ struct cli_table {
     size_t n;
 };
 
+unsigned cli_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize w;
+    int64_t n;
+
+    if (columns && text_to_i64(slice_str(columns), 1, INT16_MAX, &n) == 0)
+        return (unsigned)n;
+    if (!isatty(STDOUT_FILENO))
+        return UINT_MAX;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : 80;
+}
+
 struct cli_table *cli_table_new(const char *align, unsigned width)
 {
     struct cli_table *t = xcalloc(1, sizeof(*t));
@@ -235,7 +251,7 @@ void cli_table_print(struct cli_table *t, struct buf *out)
     size_t bytes;
 
     for (size_t i = 0; i < t->n; i++) {
-        unsigned w = text_width(t->cells[i], 1000, &bytes);
+        unsigned w = text_width(t->cells[i], UINT_MAX, &bytes);
         if (w > widths[i % t->columns])
             widths[i % t->columns] = w;
     }

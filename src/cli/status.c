@@ -39,6 +39,15 @@ static const char *delivery(const struct json *box)
     return "ok";
 }
 
+/* The box out of a bot that never made a call. */
+static bool is_idle_out(const struct json *box)
+{
+    return slice_eq_str(json_string(json_get(box, "box")), "out") &&
+           show_number(json_get(box, "since_made"), "received") + show_number(box, "pending") +
+                   show_number(box, "processing") + show_number(box, "done") + show_number(box, "dead") ==
+               0;
+}
+
 static void print_boxes(const struct json *boxes, int64_t now)
 {
     static const char *const heads[] = {"BOT", "BOX", "WAIT", "BUSY", "DONE", "DEAD", "OLDEST", "HANDLER"};
@@ -49,6 +58,8 @@ static void print_boxes(const struct json *boxes, int64_t now)
         cli_table_cell(t, "%s", heads[i]);
     for (size_t i = 0; i < json_length(boxes); i++) {
         const struct json *b = json_item(boxes, i);
+        if (is_idle_out(b))
+            continue;
         char *bot = show_text(b, "bot"), *box = show_text(b, "box");
         char age[32];
         cli_table_cell(t, "%s", bot);
