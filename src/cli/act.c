@@ -9,8 +9,21 @@
 #include "base/text.h"
 #include "cli/show.h"
 
-/* The request: {"ids":[...]} or filters. Returns 0, or an exit code. */
-static int make_body(const struct cli *cli, int argc, char **argv, const char *verb, struct buf *body)
+/* `replay BOT --state done`: the one word without a slash is no event. Returns 0, or an exit code. */
+static int check_bot(const struct cli *cli, const char *bot, bool any, const char *verb)
+{
+    if (cli_option(cli, "bot"))
+        return cli_fail(EX_USAGE, "name the bot once: %s, or --bot %s", bot, cli_option(cli, "bot"));
+    if (!any && !cli_flag(cli, "all"))
+        return cli_fail(EX_USAGE,
+                        "a bot alone needs --all or a filter (tgspool %s %s --all); events are named BOT/ID",
+                        verb, bot);
+    return 0;
+}
+
+/* The request: {"ids":[...]} or filters. by_id tells which. Returns 0, or an exit code. */
+static int make_body(const struct cli *cli, int argc, char **argv, const char *verb, struct buf *body,
+                     bool *by_id)
 {
     struct json_out j;
     bool any;
@@ -18,11 +31,15 @@ static int make_body(const struct cli *cli, int argc, char **argv, const char *v
     json_start(&j, body);
     json_object(&j);
     any = json_add_filters(cli, &j);
-    if (argc == 1 && (any || cli_flag(cli, "all")) && text_is_bot_name(slice_str(argv[0]))) {
-        json_kv_cstr(&j, "bot", argv[0]); /* `replay BOT --state done`: no event is named so */
+    if (argc == 1 && text_is_bot_name(slice_str(argv[0]))) {
+        int rc = check_bot(cli, argv[0], any, verb);
+        if (rc)
+            return rc;
+        json_kv_cstr(&j, "bot", argv[0]);
         any = true;
         argc = 0;
     }
+    *by_id = argc > 0;
     if (cli_flag(cli, "all"))
         json_kv_bool(&j, "all", true);
     if (cli_flag(cli, "dry-run"))
@@ -127,8 +144,9 @@ int act_run(struct cli *cli, int argc, char **argv, const char *verb, const char
     struct answer a;
     char *path = xasprintf("/v1/%s", verb);
     struct request *q = NULL;
+    bool by_id = false;
 
-    int rc = make_body(cli, argc, argv, verb, &body);
+    int rc = make_body(cli, argc, argv, verb, &body, &by_id);
     if (rc)
         goto out;
     q = request_open(cli, NEED_SPOOL, &e);
@@ -138,7 +156,7 @@ int act_run(struct cli *cli, int argc, char **argv, const char *verb, const char
     }
     if (cli->json)
         rc = show_json(&a);
-    else if (argc)
+    else if (by_id)
         rc = tell_ids(json_get(a.root, "events"), verb, past);
     else
         rc = tell_counts(cli, a.root, verb, past);

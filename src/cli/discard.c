@@ -16,10 +16,11 @@ static const struct cli_option options[] = {
 
 const struct command command_discard = {
     .name = "discard",
-    .arguments = "BOT/ID... | FILTERS | --all",
+    .arguments = "BOT/ID... | [BOT] FILTERS | [BOT] --all",
     .summary = "give up waiting events: they become dead",
     .usage = "Makes waiting events dead (reason: discarded), so that they are not handed to\n"
-             "the handler. They are kept, and can be replayed.\n",
+             "the handler. They are kept, and can be replayed.\n"
+             "A bot's name beside filters or --all means --bot.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_discard,

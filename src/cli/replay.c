@@ -12,10 +12,11 @@ static const struct cli_option options[] = {
 
 const struct command command_replay = {
     .name = "replay",
-    .arguments = "BOT/ID... | FILTERS | --all",
+    .arguments = "BOT/ID... | [BOT] FILTERS | [BOT] --all",
     .summary = "hand ended events to the handler again",
     .usage = "Puts copies of ended events at the end of their lanes. Filters mean dead events\n"
-             "unless --state says otherwise, and leave out what was replayed before.\n",
+             "unless --state says otherwise, and leave out what was replayed before.\n"
+             "A bot's name beside filters or --all means --bot.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_replay,

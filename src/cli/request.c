@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "daemon/configfile.h"
 #include "net/http_client.h"
 #include "net/loop.h"
@@ -24,7 +26,9 @@
 #include "wire/url.h"
 
 #define ANSWER_MAX (64u << 20) /* a page with payloads is far smaller */
-#define PATIENCE SECONDS(180)
+#define PATIENCE SECONDS(30)
+#define IMPORT_EXTRA SECONDS(120) /* thousands of events are written to perhaps a slow disk */
+#define CONNECT_S 10              /* a daemon that is stopped takes some connections, then none */
 
 struct request {
     struct config *config; /* NULL where only the socket was needed */
@@ -37,6 +41,7 @@ struct request {
     struct api *api;
     char who[48];
     /* the answer under way */
+    int64_t patience_ms;
     bool answered;
     struct answer *answer;
     struct err *e;
@@ -48,6 +53,7 @@ struct request {
 static int try_socket(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = CONNECT_S};
     int fd, rc = 0;
 
     if (strlen(path) >= sizeof(a.sun_path))
@@ -56,6 +62,7 @@ static int try_socket(const char *path)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
         rc = errno;
     close(fd);
@@ -66,7 +73,7 @@ static int open_daemon(struct request *q, struct err *e)
 {
     char *url = xasprintf("unix:%s", q->socket);
     const struct http_client_options o = {
-        .base_url = url, .connect_timeout_ms = SECONDS(10), .max_body = ANSWER_MAX};
+        .base_url = url, .connect_timeout_ms = SECONDS(CONNECT_S), .max_body = ANSWER_MAX};
 
     q->loop = loop_new();
     q->http = http_client_new(q->loop, &o, e);
@@ -136,6 +143,8 @@ static int open_any(struct request *q, const struct cli *cli, enum request_need 
     int rc = try_socket(q->socket);
     if (rc == 0)
         return open_daemon(q, e);
+    if (rc == EAGAIN)
+        return err_set(e, EX_TEMPFAIL, "the daemon at %s takes no connections; is it stopped?", q->socket);
     if (rc != ENOENT && rc != ECONNREFUSED && rc != ENOTDIR)
         return err_set(
             e, rc == EACCES || rc == EPERM ? EX_NOPERM : EX_UNAVAILABLE,
@@ -222,15 +231,33 @@ static void on_http(void *arg, struct http_answer *a)
 
     if (a->fail == HTTP_OK)
         on_reply(q, a->status, buf_slice(&a->body), -1);
+    else if (a->fail == HTTP_TIMEOUT)
+        err_set(
+            q->e, EX_TEMPFAIL,
+            "no answer from the daemon at %s within %lld s; is it stopped, or the disk slow? What was asked "
+            "for may still be done",
+            q->socket, (long long)q->patience_ms / 1000);
     else
-        err_set(q->e, a->fail == HTTP_TIMEOUT ? EX_TEMPFAIL : EX_UNAVAILABLE,
-                "no answer from the daemon at %s: %s", q->socket, a->error);
+        err_set(q->e, EX_UNAVAILABLE, "no answer from the daemon at %s: %s", q->socket, a->error);
     loop_stop(q->loop);
+}
+
+int64_t request_patience_ms(const char *path)
+{
+    const char *query = strchr(path, '?'), *wait = query ? strstr(query, "wait=") : NULL;
+    int64_t seconds = 0;
+
+    if (wait && (wait[-1] == '?' || wait[-1] == '&')) {
+        wait += strlen("wait=");
+        text_to_i64(slice_make(wait, strcspn(wait, "&")), 0, 3600, &seconds);
+    }
+    return PATIENCE + SECONDS(seconds) + (strcmp(path, "/v1/import") == 0 ? IMPORT_EXTRA : 0);
 }
 
 static void ask_daemon(struct request *q, const char *method, const char *path, struct slice body)
 {
-    const struct http_request r = {.method = method, .path = path, .body = body, .deadline_ms = PATIENCE};
+    const struct http_request r = {
+        .method = method, .path = path, .body = body, .deadline_ms = q->patience_ms};
 
     http_client_request(q->http, &r, on_http, q);
     loop_run(q->loop, NULL, NULL);
@@ -246,7 +273,7 @@ static void ask_spool(struct request *q, const char *method, const char *path, s
                                   .body = body,
                                   .who = q->who,
                                   .on_socket = true};
-    int64_t give_up = clock_now() + PATIENCE;
+    int64_t give_up = clock_now() + q->patience_ms;
 
     spool_begin(q->sp, clock_now());
     struct api_call *call = api_handle(q->api, &r, on_reply, q);
@@ -272,11 +299,20 @@ static void ask_spool(struct request *q, const char *method, const char *path, s
 /* What the api says of a failure. */
 static int refused(const struct answer *a, struct err *e)
 {
-    struct slice message = json_string(json_get(json_get(a->root, "error"), "message"));
+    const struct json *error = json_get(a->root, "error");
+    struct slice message = json_string(json_get(error, "message"));
 
     if (message.n == 0)
         return err_set(e, request_exit_code(a->status), "the daemon answered with status %d", a->status);
-    return err_set(e, request_exit_code(a->status), "%.*s", (int)message.n, message.p);
+    struct buf hint = BUF_EMPTY;
+    if (slice_eq_str(json_string(json_get(error, "code")), "unknown_bot")) {
+        buf_add_str(&hint, "; `");
+        cli_add_command(&hint, "tgspool status");
+        buf_add_str(&hint, "` lists them");
+    }
+    err_set(e, request_exit_code(a->status), "%.*s%s", (int)message.n, message.p, buf_str(&hint));
+    buf_free(&hint);
+    return -1;
 }
 
 int request_send(struct request *q, const char *method, const char *path, struct slice body, struct answer *a,
@@ -286,6 +322,7 @@ int request_send(struct request *q, const char *method, const char *path, struct
     q->answered = false;
     q->answer = a;
     q->e = e;
+    q->patience_ms = FAILPOINT("request.impatient") ? 200 : request_patience_ms(path);
     if (q->sp)
         ask_spool(q, method, path, body);
     else

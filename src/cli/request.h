@@ -34,6 +34,10 @@ int request_send(struct request *q, const char *method, const char *path, struct
                  struct err *e);
 void answer_clear(struct answer *a);
 
+/* How long a request may stay unanswered: 30 seconds, beside what it asks to wait itself (wait=SECONDS in its query)
+ * and what an import's chunk may take. */
+int64_t request_patience_ms(const char *path);
+
 /* The exit code for a status of the api that is not 2xx. */
 int request_exit_code(int status);
 

@@ -254,6 +254,11 @@ void api_cancel(struct api_call *call)
     call_free(call);
 }
 
+static void no_such_bot(struct api_call *c)
+{
+    api_fail(c, 404, "unknown_bot", "there is no bot of this name");
+}
+
 struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum box box)
 {
     const struct param *bot = params_get(p, "bot");
@@ -270,8 +275,16 @@ struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum bo
         b = spool_find_box(c->api->sp, name, box);
     }
     if (!b)
-        api_fail(c, 404, "unknown_bot", "there is no bot of this name; GET /v1/status lists them");
+        no_such_bot(c);
     return b;
+}
+
+bool api_knows_bot(struct api_call *c, const struct spool_filter *f)
+{
+    if (!f->bot || spool_find_box(c->api->sp, f->bot, BOX_IN) || spool_find_box(c->api->sp, f->bot, BOX_OUT))
+        return true;
+    no_such_bot(c);
+    return false;
 }
 
 struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, enum box box)

@@ -373,6 +373,10 @@ static void by_filter(struct api_call *c, const struct act *act, const struct pa
         api_fail_params(c, &e);
         return;
     }
+    if (!api_knows_bot(c, &job->filter)) {
+        free(job);
+        return;
+    }
     if (!params_get(p, "state"))
         memcpy(job->filter.states, act->by_default, sizeof(job->filter.states));
     list_init(&job->kept);

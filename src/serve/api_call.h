@@ -69,6 +69,9 @@ struct spool_box *api_box_of(struct api_call *c, const struct params *p, enum bo
 /* The same for a path that starts with "/v1/bots/BOT". */
 struct spool_box *api_path_box(struct api_call *c, const struct api_request *r, enum box box);
 
+/* Whether the bot that a filter names is there; answers if it is not. */
+bool api_knows_bot(struct api_call *c, const struct spool_filter *f);
+
 /* Routes, by file. */
 api_route_fn api_keys, api_post_call;          /* api_calls.c */
 api_route_fn api_events, api_event;            /* api_list.c */

@@ -104,6 +104,10 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
         api_fail_params(c, &e);
         return;
     }
+    if (!api_knows_bot(c, &pg->filter)) {
+        free(pg);
+        return;
+    }
     pg->call = c;
     pg->limit = (unsigned)limit;
     pg->give_up = api_now(c->api) + PAGE_TIME_MS;

@@ -39,12 +39,13 @@ def either(request, filled):
 def test_status(either):
     text = either.cli("status")
     assert "shop" in text and max(map(len, text.splitlines())) <= 60
-    box = next(b for b in either.cli_json("status")["boxes"] if b["box"] == "in")
-    assert (box["done"], box["dead"]) == (3, 1)
+    boxes = {b["box"]: b for b in either.cli_json("status")["boxes"]}
+    assert (boxes["in"]["done"], boxes["in"]["dead"]) == (3, 1)
+    assert "out" in boxes and not any(line.split()[1] == "out" for line in text.splitlines() if line), "no calls"
 
 
 def test_list(either):
-    text = either.cli("list")
+    text = either.cli("list", env={"COLUMNS": "80"})
     assert either.bad in text and max(map(len, text.splitlines())) <= 80
     assert MARKER not in text
     assert len(either.cli_json("list")["events"]) == 4

@@ -66,7 +66,6 @@ static void test_list_filters(void **state)
         {"?kind=message", 3},
         {"?kind=poll", 0},
         {"?bot=shop&box=in", 3},
-        {"?bot=other", 0},
         {"?box=out", 0},
         {"?error=stock", 1},
         {"?since=1h", 3},
@@ -216,6 +215,9 @@ static void test_replay_by_filter(void **state)
     for (int i = 0; i < 9; i++)
         kill_one(r);
     rig_refused(r, 400, "bad_request", "POST", "/v1/replay", "{}");
+    rig_refused(r, 404, "unknown_bot", "POST", "/v1/replay", "{\"bot\":\"other\",\"state\":\"done\"}");
+    rig_refused(r, 404, "unknown_bot", "POST", "/v1/discard", "{\"bot\":\"other\"}");
+    rig_refused(r, 404, "unknown_bot", "GET", "/v1/events?bot=other", NULL);
     rig_refused(r, 400, "bad_request", "POST", "/v1/replay", "{\"dry_run\":true}");
     rig_refused(r, 400, "bad_request", "POST", "/v1/replay", "{\"ids\":[\"shop/5\"],\"bot\":\"shop\"}");
     rig_expect(r, &p, 200, "POST", "/v1/replay", "{\"all\":true,\"dry_run\":true}");

@@ -4,13 +4,17 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/request.h"
 #include "store/dir.h"
 #include "wire/json.h"
 
@@ -148,6 +152,12 @@ static void test_mistakes_get_a_hint(void **state)
         {"list -c", "-c FILE"},
         {"replay", "--dry-run"},
         {"replay shop/5 --bot shop", "not both"},
+        {"replay shop/5 shop/6 --dry-run", "not both"},
+        {"replay shop", "a bot alone needs --all or a filter (tgspool replay shop --all)"},
+        {"discard shop --dry-run", "(tgspool discard shop --all)"},
+        {"replay shop --bot other", "name the bot once"},
+        {"init", "usage: tgspool init DIR [--name NAME]"},
+        {"init /nonexistent/x --name -x", "does not begin with '-'"},
         {"list --limit 0", "--limit must be"},
         {"run --json", "log.format"},
     };
@@ -289,6 +299,23 @@ static void test_import_list_show(void **state)
     says(&err, "next: tgspool list");
 }
 
+/* Cut to the width that COLUMNS tells, and not at all where nobody's terminal is. */
+static void long_row(const char *columns, const char *last)
+{
+    if (columns)
+        setenv("COLUMNS", columns, 1);
+    expect(0, "list -c %");
+    unsetenv("COLUMNS");
+    says(&out, "a-bot-with-the-longest-name-32-c/2147483647");
+    says(&out, last);
+    for (const char *p = buf_str(&out); columns && *p;) {
+        size_t n = strcspn(p, "\n");
+        if (n > (size_t)atoi(columns))
+            fail_msg("%zu columns:\n%s", n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+
 static void test_long_ids_are_whole(void **state)
 {
     static const char line[] =
@@ -303,14 +330,10 @@ static void test_long_ids_are_whole(void **state)
     (void)state;
     assert_int_equal(file_create(path, slice_str(line), 0600, NULL), 0);
     expect(0, import);
-    expect(0, "list -c %");
-    says(&out, "a-bot-with-the-longest-name-32-c/2147483647");
-    for (const char *p = buf_str(&out); *p;) {
-        size_t n = strcspn(p, "\n");
-        if (n > 80)
-            fail_msg("%zu columns:\n%s", n, p);
-        p += n + (p[n] == '\n');
-    }
+    long_row("80", "~\n");
+    long_row("120", "~\n");
+    long_row(NULL, "  an error text that fills what is left of the line\n");
+    long_row("300", "  an error text that fills what is left of the line\n");
     free(path);
     free(import);
 }
@@ -384,6 +407,94 @@ static void test_status_and_acts(void **state)
     json_free(v);
 }
 
+/* A bot's name instead of --bot, as the warning about its program proposes it. */
+static void test_acts_on_a_bot(void **state)
+{
+    static const char *const lines_of_nobody[] = {
+        "replay nosuch --state done -c %", "replay --bot nosuch --state done -c %",
+        "discard nosuch --all -c %", "list --bot nosuch -c %", "export --bot nosuch -c %"};
+
+    (void)state;
+    import_lines();
+    expect(0, "replay shop --state dead --dry-run -c %");
+    says(&out, "1 event would be replayed\n");
+    expect(0, "replay shop --all -c %");
+    says(&out, "1 event replayed\n");
+    expect(0, "discard shop --kind message -c %");
+    says(&out, "1 event discarded\n");
+    expect(0, "discard shop --all --json -c %");
+    says(&out, "\"discarded\":1");
+    for (size_t i = 0; i < ARRAY_LEN(lines_of_nobody); i++) {
+        expect(EX_NOINPUT, lines_of_nobody[i]);
+        says(&err, "there is no bot of this name; `tgspool status -c ");
+    }
+}
+
+/* Only where a call was ever stored. */
+static void test_status_hides_an_idle_box(void **state)
+{
+    static const char call[] =
+        "{\"bot\":\"shop\",\"bot_id\":123456,\"box\":\"out\",\"received_at\":1764439569,"
+        "\"hash\":\"0011223344556677\",\"method\":\"sendMessage\",\"state\":\"done\",\"payload\":{\"method\":"
+        "\"sendMessage\"}}\n";
+    char *path = xasprintf("%s/call", dir), *import = xasprintf("import %s -c %%", path);
+
+    (void)state;
+    import_lines();
+    expect(0, "status -c %");
+    says(&out, "shop  in ");
+    does_not_say(&out, "shop  out");
+    assert_int_equal(file_create(path, slice_str(call), 0600, NULL), 0);
+    expect(0, import);
+    expect(0, "status -c %");
+    says(&out, "shop  out");
+    free(path);
+    free(import);
+}
+
+/* ---- a daemon that is mute ---------------------------------------------------------------------- */
+
+static void test_patience(void **state)
+{
+    (void)state;
+    assert_int_equal(request_patience_ms("/v1/status"), 30000);
+    assert_int_equal(request_patience_ms("/v1/tail?limit=7"), 30000);
+    assert_int_equal(request_patience_ms("/v1/tail?after=7&wait=30"), 60000);
+    assert_int_equal(request_patience_ms("/v1/tail?wait=20&after=7"), 50000);
+    assert_int_equal(request_patience_ms("/v1/events?error=wait%3D99"), 30000);
+    assert_int_equal(request_patience_ms("/v1/import"), 150000);
+}
+
+#ifdef ENABLE_FAILPOINTS
+static int listen_mute(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s/sock", dir);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    return fd;
+}
+#endif
+
+static void test_mute_daemon(void **state)
+{
+    (void)state;
+#ifdef ENABLE_FAILPOINTS
+    int fd = listen_mute();
+    setenv("TGSPOOL_FAILPOINTS", "request.impatient=errno:1", 1);
+    expect(EX_TEMPFAIL, "status -c %");
+    says(&err, "no answer from the daemon at ");
+    expect(EX_TEMPFAIL, "replay shop --all -c %");
+    says(&err, "may still be done");
+    unsetenv("TGSPOOL_FAILPOINTS");
+    close(fd);
+#else
+    skip();
+#endif
+}
+
 static void test_export(void **state)
 {
     struct stat st;
@@ -448,11 +559,103 @@ static void test_check_offline(void **state)
     free(token);
 }
 
+static void write_config(const char *spool, const char *socket, const char *command)
+{
+    char *config =
+        xasprintf("spool:\n  dir: %s\nlisten:\n  socket: %s\nbots:\n  shop:\n    token_file: %s/token\n"
+                  "    deliver: exec\n    command: %s\n",
+                  spool, socket, dir, command);
+
+    unlink(config_path);
+    assert_int_equal(file_create(config_path, slice_str(config), 0600, NULL), 0);
+    free(config);
+}
+
+/* What makes `run` fail makes `check` fail. */
+static void test_check_of_the_socket(void **state)
+{
+    char *spool = xasprintf("%s/spool", dir), *file = xasprintf("%s/file", dir),
+         *lost = xasprintf("%s/lost/sock", dir);
+
+    (void)state;
+    assert_int_equal(file_create(file, LIT("x"), 0600, NULL), 0);
+    write_config(spool, file, "/bin/true");
+    expect(EX_CANTCREAT, "check --offline -c %");
+    says(&out, "is not a socket\n     next: remove it");
+    write_config(spool, lost, "/bin/true");
+    expect(EX_CANTCREAT, "check --offline -c %");
+    says(&out, "is not there\n     next: make it");
+    write_config(spool, "/tgspool-nonexistent/sock", "/bin/true");
+    expect(EX_CANTCREAT, "check --offline -c %");
+    says(&out, "BAD  socket: the directory of ");
+    free(spool);
+    free(file);
+    free(lost);
+}
+
+static void test_check_of_a_script(void **state)
+{
+    static const struct {
+        const char *text, *says;
+        int code;
+    } rows[] = {
+        {"#!/bin/sh\n", "ok   shop handler", 0},
+        {"#! /bin/sh -e\n", "ok   shop handler", 0},
+        {"#!/usr/bin/env sh\n", "ok   shop handler", 0},
+        {"#!/usr/bin/env -S sh -e\n", "ok   shop handler", 0},
+        {"echo no first line\n", "ok   shop handler", 0},
+        {"#!/nonexistent/python\n", "names /nonexistent/python, which cannot be run", EX_CONFIG},
+        {"#!/usr/bin/env python-nonexistent\n", "names python-nonexistent, which cannot", EX_CONFIG},
+        {"#!/bin/sh\r\necho\r\n", "next: end its lines with a line feed alone", EX_CONFIG},
+    };
+    char *spool = xasprintf("%s/spool", dir), *socket = xasprintf("%s/sock", dir),
+         *script = xasprintf("%s/script", dir);
+
+    (void)state;
+    write_config(spool, socket, script);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        unlink(script);
+        assert_int_equal(file_create(script, slice_str(rows[i].text), 0700, NULL), 0);
+        expect(rows[i].code, "check --offline -c %");
+        says(&out, rows[i].says);
+    }
+    free(spool);
+    free(socket);
+    free(script);
+}
+
+static void test_check_of_a_read_only_spool(void **state)
+{
+    static const char *const places[] = {"/sys/kernel", "/proc/sys", "/usr", "/"};
+    char *socket = xasprintf("%s/sock", dir);
+    struct statvfs fs;
+    bool any = false;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        char *below = xasprintf("%s/tgspool-nonexistent", places[i]);
+        if (statvfs(places[i], &fs) == 0 && (fs.f_flag & ST_RDONLY)) {
+            any = true;
+            write_config(places[i], socket, "/bin/true");
+            expect(EX_IOERR, "check --offline -c %");
+            says(&out, "is on a read-only file system");
+            write_config(below, socket, "/bin/true");
+            expect(EX_CANTCREAT, "check --offline -c %");
+            says(&out, "is read-only");
+        }
+        free(below);
+    }
+    free(socket);
+    if (!any)
+        skip();
+}
+
 /* ---- the stage ---------------------------------------------------------------------------------- */
 
 static int setup(void **state)
 {
     (void)state;
+    unsetenv("COLUMNS");
     strcpy(dir, "/tmp/tgspool-commands-XXXXXX");
     if (!mkdtemp(dir))
         return -1;
@@ -499,9 +702,16 @@ int main(void)
         TEST(test_long_ids_are_whole),
         TEST(test_looking_leaves_the_order),
         TEST(test_status_and_acts),
+        TEST(test_acts_on_a_bot),
+        TEST(test_status_hides_an_idle_box),
+        TEST(test_patience),
+        TEST(test_mute_daemon),
         TEST(test_export),
         TEST(test_bad_import_tells_line_and_code),
         TEST(test_check_offline),
+        TEST(test_check_of_the_socket),
+        TEST(test_check_of_a_script),
+        TEST(test_check_of_a_read_only_spool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
