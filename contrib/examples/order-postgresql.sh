@@ -19,8 +19,12 @@ psql_quiet() {
 status=0
 psql_quiet <<'SQL' || status=$?
 SET client_min_messages = warning;
+BEGIN;
+-- Two that make the tables at the same moment would fail: CREATE ... IF NOT EXISTS does not wait for the other.
+DO $$ BEGIN PERFORM pg_advisory_xact_lock(20261129); END $$;
 CREATE TABLE IF NOT EXISTS handled (key text PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE IF NOT EXISTS orders (id bigserial PRIMARY KEY, item text NOT NULL, count int NOT NULL CHECK (count > 0));
+COMMIT;
 
 BEGIN;
 -- No row comes back where the mark was there already; a second try at the same time waits here for the first one.
