@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "deliver/slots.h"
 
 static char *copy_or_null(const char *s)
@@ -101,19 +102,14 @@ void deliver_config_unref(struct deliver_config *c)
     free(c);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
 bool deliver_config_same(const struct deliver_config *a, const struct deliver_config *b)
 {
     size_t i = 0;
 
-    while (a->command[i] && same_text(a->command[i], b->command[i]))
+    while (a->command[i] && text_same(a->command[i], b->command[i]))
         i++;
-    return a->mode == b->mode && !a->command[i] && !b->command[i] && same_text(a->url, b->url) &&
-           same_text(a->secret, b->secret) && same_text(a->ca_file, b->ca_file) && !strcmp(a->bot, b->bot) &&
-           a->calls == b->calls && same_text(a->api_root, b->api_root) && same_text(a->token, b->token) &&
-           same_text(a->proxy_url, b->proxy_url) && a->ip == b->ip;
+    return a->mode == b->mode && !a->command[i] && !b->command[i] && text_same(a->url, b->url) &&
+           text_same(a->secret, b->secret) && text_same(a->ca_file, b->ca_file) && !strcmp(a->bot, b->bot) &&
+           a->calls == b->calls && text_same(a->api_root, b->api_root) && text_same(a->token, b->token) &&
+           text_same(a->proxy_url, b->proxy_url) && a->ip == b->ip;
 }
