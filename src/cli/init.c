@@ -73,7 +73,8 @@ static int plan_make(struct plan *p, const char *dir, struct err *e)
 /* ---- the token ---------------------------------------------------------------------------------- */
 
 /* Asks on the terminal, without echo. Signals are off meanwhile: one would leave the terminal without echo.
- */
+ * The echo goes before the question comes, and what was typed ahead is kept: an answer that is quicker than
+ * this process is neither shown nor lost. */
 static void ask_token(struct buf *out)
 {
     struct termios was, quiet;
@@ -83,11 +84,11 @@ static void ask_token(struct buf *out)
         return;
     quiet = was;
     quiet.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
     fputs("Token of the bot, from @BotFather (not shown; empty: later): ", stderr);
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
     if (fgets(line, sizeof(line), stdin))
         buf_add(out, line, strcspn(line, " \t\r\n"));
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &was);
     fputc('\n', stderr);
     explicit_bzero(line, sizeof(line));
 }

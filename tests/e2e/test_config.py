@@ -200,15 +200,21 @@ def test_init_refuses_what_it_cannot_make(tmp_path):
     assert tgspool("init", tmp_path, "--name", "no/name").returncode == EX_USAGE
 
 
-def test_init_asks_without_echo(tmp_path):
+def ask_on_a_terminal(directory, ahead):
+    """Runs init on a terminal and types the token, before it asks (ahead) or after; returns what was shown."""
     pid, terminal = pty.fork()
     if pid == 0:
+        if ahead:
+            os.read(0, 16)  # the first line; the token is in the terminal's queue before the program begins
         os.environ.pop("TGSPOOL_TOKEN", None)
-        os.execv(TGSPOOL, [TGSPOOL, "init", str(tmp_path)])
+        os.execv(TGSPOOL, [TGSPOOL, "init", str(directory)])
     shown = b""
+    if ahead:
+        os.write(terminal, b".\n" + TOKEN.encode() + b"\n")
     while b"empty: later" not in shown:
         shown += os.read(terminal, 4096)
-    os.write(terminal, TOKEN.encode() + b"\n")
+    if not ahead:
+        os.write(terminal, TOKEN.encode() + b"\n")
     while True:
         try:
             got = os.read(terminal, 4096)
@@ -219,7 +225,17 @@ def test_init_asks_without_echo(tmp_path):
         shown += got
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(terminal)
+    return shown
+
+
+def test_init_asks_without_echo(tmp_path):
+    shown = ask_on_a_terminal(tmp_path, ahead=False)
     assert TOKEN.encode() not in shown
+    assert (tmp_path / "bot.token").read_text() == TOKEN + "\n"
+
+
+def test_init_takes_what_was_typed_ahead(tmp_path):
+    ask_on_a_terminal(tmp_path, ahead=True)
     assert (tmp_path / "bot.token").read_text() == TOKEN + "\n"
 
 
