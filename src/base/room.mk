@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
+	src/base/base64.c src/base/base64.h \
 	src/base/bytes.c src/base/bytes.h \
 	src/base/buf.c src/base/buf.h \
 	src/base/clock.c src/base/clock.h \

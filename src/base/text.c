@@ -61,6 +61,32 @@ int text_to_size(struct slice s, int64_t *bytes)
     return with_unit(s, size_units, sizeof(size_units) / sizeof(size_units[0]), bytes);
 }
 
+int text_to_thousandths(struct slice s, int64_t *out)
+{
+    const char *dot = memchr(s.p, '.', s.n);
+    int64_t whole, part = 0;
+
+    if (!dot || dot + 1 == s.p + s.n)
+        return -1;
+    if (text_to_i64(slice_make(s.p, (size_t)(dot - s.p)), 0, INT64_MAX / 2000, &whole) < 0)
+        return -1;
+    int64_t scale = 100;
+    for (const char *c = dot + 1; c < s.p + s.n; c++, scale /= 10) {
+        if (*c < '0' || *c > '9')
+            return -1;
+        part += (*c - '0') * scale;
+    }
+    *out = whole * 1000 + part;
+    return 0;
+}
+
+int text_seconds(struct slice text, int64_t *ms)
+{
+    if (text.n == 0)
+        return -1;
+    return memchr(text.p, '.', text.n) ? text_to_thousandths(text, ms) : text_to_ms(text, ms);
+}
+
 char *text_from_ms(int64_t ms, char out[32])
 {
     static const struct unit largest_first[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}};

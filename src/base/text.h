@@ -14,6 +14,10 @@ int text_to_i64(struct slice s, int64_t min, int64_t max, int64_t *out);
 /* A length of time as people write it in the config and in query arguments: a number of seconds, or a number
  * followed by ms, s, m, h or d. Returns 0 and milliseconds, or -1. */
 int text_to_ms(struct slice s, int64_t *ms);
+/* "12.345" in thousandths; more decimals are cut. Returns 0 or -1. */
+int text_to_thousandths(struct slice s, int64_t *out);
+/* As text_to_ms, and seconds may have decimals. */
+int text_seconds(struct slice s, int64_t *ms);
 /* The shortest of these spellings, e.g. "90s", "3d", "20ms". Returns out. */
 char *text_from_ms(int64_t ms, char out[32]);
 

@@ -13,9 +13,9 @@
 #include "intake/poll.h"
 #include "intake/watch.h"
 #include "intake/webhook.h"
-#include "serve/api_event.h"
 #include "serve/dropin.h"
 #include "spool/spool.h"
+#include "wire/event_json.h"
 #include "wire/json.h"
 
 #define each_bot(b, it) list_each(&(b)->all, it)

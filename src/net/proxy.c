@@ -3,11 +3,12 @@
 #include "net/proxy.h"
 
 #include <arpa/inet.h>
-#include <openssl/evp.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "wire/http.h"
 #include "wire/socks5.h"
@@ -91,11 +92,10 @@ bool proxy_resolves(const struct proxy *p)
 void proxy_add_basic(struct buf *out, const char *user, const char *password)
 {
     char *plain = xasprintf("%s:%s", user ? user : "", password ? password : "");
-    size_t n = strlen(plain), room = (n + 2) / 3 * 4;
+    size_t n = strlen(plain);
 
     buf_add_str(out, "Basic ");
-    EVP_EncodeBlock((unsigned char *)buf_reserve(out, room), (const unsigned char *)plain, (int)n);
-    buf_added(out, room);
+    base64_add(out, slice_make(plain, n));
     OPENSSL_cleanse(plain, n);
     free(plain);
 }

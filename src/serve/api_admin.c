@@ -1,7 +1,7 @@
 /* Status, pause and resume. */
 #include "base/clock.h"
 #include "serve/api_call.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 
 /* ---- status ------------------------------------------------------------------------------------- */
 

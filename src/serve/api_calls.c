@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "serve/api_call.h"
-#include "serve/api_event.h"
 #include "serve/lease.h"
 #include "wire/call.h"
+#include "wire/event_json.h"
 
 #define TTL_MIN SECONDS(1)
 

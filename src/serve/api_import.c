@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "serve/api_call.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 
 #define FAULTS_TOLD 20 /* of bad lines, the first */
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "serve/api_call.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 #include "wire/url.h"
 
 #define PAGE_DEFAULT 50

@@ -185,33 +185,6 @@ int params_i64(const struct params *p, const char *name, int64_t min, int64_t ma
     return 0;
 }
 
-/* "12.345" in thousandths; more decimals are cut. */
-static int decimal_thousandths(struct slice s, int64_t *out)
-{
-    const char *dot = memchr(s.p, '.', s.n);
-    int64_t whole, part = 0;
-
-    if (!dot || dot + 1 == s.p + s.n)
-        return -1;
-    if (text_to_i64(slice_make(s.p, (size_t)(dot - s.p)), 0, INT64_MAX / 2000, &whole) < 0)
-        return -1;
-    int64_t scale = 100;
-    for (const char *c = dot + 1; c < s.p + s.n; c++, scale /= 10) {
-        if (*c < '0' || *c > '9')
-            return -1;
-        part += (*c - '0') * scale;
-    }
-    *out = whole * 1000 + part;
-    return 0;
-}
-
-int param_ms(struct slice text, int64_t *ms)
-{
-    if (text.n == 0)
-        return -1;
-    return memchr(text.p, '.', text.n) ? decimal_thousandths(text, ms) : text_to_ms(text, ms);
-}
-
 int params_ms(const struct params *p, const char *name, int64_t min_ms, int64_t max_ms, int64_t *out,
               struct param_error *e)
 {
@@ -220,7 +193,7 @@ int params_ms(const struct params *p, const char *name, int64_t min_ms, int64_t 
 
     if (!it)
         return 0;
-    if (param_ms(it->text, out) < 0 || *out < min_ms || *out > max_ms)
+    if (text_seconds(it->text, out) < 0 || *out < min_ms || *out > max_ms)
         return param_fail(e, 422, "\"%s\" must be a time from %s to %s: seconds, or with ms, s, m, h or d",
                           name, text_from_ms(min_ms, least), text_from_ms(max_ms, most));
     return 0;
@@ -264,7 +237,7 @@ static int calendar_time(struct slice text, int64_t *ms)
             return -1;
         char fraction[48];
         snprintf(fraction, sizeof(fraction), "0%.*s", (int)n, rest);
-        if (n && decimal_thousandths(slice_str(fraction), &thousandths) < 0)
+        if (n && text_to_thousandths(slice_str(fraction), &thousandths) < 0)
             return -1;
     }
     *ms = (int64_t)timegm(&tm) * 1000 + thousandths;
@@ -281,7 +254,7 @@ int param_time(struct slice text, int64_t now, int64_t *ms)
         *ms = seconds * 1000;
         return 0;
     }
-    if (decimal_thousandths(text, ms) == 0 || calendar_time(text, ms) == 0)
+    if (text_to_thousandths(text, ms) == 0 || calendar_time(text, ms) == 0)
         return 0;
     if (text_to_ms(text, &age) < 0)
         return -1;

@@ -48,8 +48,6 @@ int params_i64(const struct params *p, const char *name, int64_t min, int64_t ma
 int params_ms(const struct params *p, const char *name, int64_t min_ms, int64_t max_ms, int64_t *out,
               struct param_error *e);
 int params_bool(const struct params *p, const char *name, bool *out, struct param_error *e);
-/* A length of time out of a text: a number of seconds, with decimals, or with a unit. */
-int param_ms(struct slice text, int64_t *ms);
 int param_fail(struct param_error *e, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* A point in time: Unix seconds (with decimals), "2026-11-29", "2026-11-29T17:46:08Z" (or with .123), or an

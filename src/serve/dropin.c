@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "serve/api_event.h"
 #include "serve/dropin_answer.h"
 #include "serve/dropin_bot.h"
+#include "wire/event_json.h"
 #include "wire/json.h"
 
 #define each_bot(d, it) list_each(&(d)->bots, it)

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 #include "wire/json.h"
 
 void dropin_error(struct buf *out, int code, const char *description)

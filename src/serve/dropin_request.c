@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 #include "wire/json.h"
 #include "wire/multipart.h"
 #include "wire/url.h"

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "serve/api_event.h"
 #include "spool/gather.h"
 #include "wire/envelope_json.h"
+#include "wire/event_json.h"
 
 #define CLAIM_MAX 100
 #define WAIT_MAX MINUTES(5)

@@ -6,9 +6,7 @@ libserve_a_SOURCES = \
 	src/serve/api_admin.c \
 	src/serve/api_bulk.c \
 	src/serve/api_calls.c \
-	src/serve/api_event.c src/serve/api_event.h \
 	src/serve/api_import.c \
-	src/serve/api_line.c \
 	src/serve/api_list.c \
 	src/serve/api_params.c src/serve/api_params.h \
 	src/serve/dropin.c src/serve/dropin.h src/serve/dropin_bot.h \

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/outcome.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 
 #define WAIT_MAX SECONDS(60)
 #define LIMIT_DEFAULT 100

@@ -64,4 +64,8 @@ bool json_true(const struct json *v);
 int json_to_i64(const struct json *v, int64_t *out); /* -1: not a whole number in 64 bits */
 struct slice json_number(const struct json *v);      /* as text */
 
+/* The bytes of a member's value in a JSON object, as they stand. Returns 0; -1: no such member; -2: not a
+ * JSON object. */
+int json_member_bytes(struct slice object, const char *name, struct slice *out);
+
 #endif

@@ -2,10 +2,10 @@
  * taken for an update and for a list of kinds. */
 #include "fuzz.h"
 
-#include "serve/api_event.h"
 #include "serve/dropin_answer.h"
 #include "serve/dropin_filter.h"
 #include "serve/dropin_request.h"
+#include "wire/event_json.h"
 
 static struct slice line(struct slice *rest)
 {

@@ -1,8 +1,8 @@
 /* What people and programs send to the api, by the first byte: a query, a JSON body, a time, or a line of an export. */
 #include "fuzz.h"
 
-#include "serve/api_event.h"
 #include "serve/api_params.h"
+#include "wire/event_json.h"
 
 #define NOW INT64_C(1795974368000)
 

@@ -13,7 +13,6 @@ check_PROGRAMS += \
 	tests/serve/test-dropin \
 	tests/serve/test-handover \
 	tests/serve/test-lease \
-	tests/serve/test-line \
 	tests/serve/test-network \
 	tests/serve/test-params \
 	tests/serve/test-show \
@@ -30,8 +29,6 @@ tests_serve_test_handover_SOURCES = tests/serve/test-handover.c $(SERVE_STAGE)
 tests_serve_test_handover_LDADD = $(SERVE_SPOOL)
 tests_serve_test_lease_SOURCES = tests/serve/test-lease.c $(SERVE_STAGE)
 tests_serve_test_lease_LDADD = $(SERVE_SPOOL)
-tests_serve_test_line_SOURCES = tests/serve/test-line.c
-tests_serve_test_line_LDADD = $(SERVE_PURE)
 tests_serve_test_network_SOURCES = tests/serve/test-network.c $(SERVE_STAGE)
 tests_serve_test_network_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 tests_serve_test_params_SOURCES = tests/serve/test-params.c

@@ -1,6 +1,7 @@
 /* base/bytes and base/random: byte order, hex, comparisons. */
 #include "unit.h"
 
+#include "base/base64.h"
 #include "base/random.h"
 
 static void numbers_are_big_endian(void **state)
@@ -132,6 +133,41 @@ static void random_bytes_fill_all_and_no_more(void **state)
     assert_int_equal(p[16], 0x5A);
 }
 
+static void base64_goes_both_ways(void **state)
+{
+    static const struct {
+        struct slice bytes;
+        const char *text;
+    } rows[] = {
+        {{"", 0}, ""},        {{"f", 1}, "Zg=="},        {{"fo", 2}, "Zm8="},
+        {{"foo", 3}, "Zm9v"}, {{"foob", 4}, "Zm9vYg=="}, {{"\xfb\xff\0\x7f", 4}, "+/8Afw=="},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf text = BUF_EMPTY, bytes = BUF_EMPTY;
+        base64_add(&text, rows[i].bytes);
+        assert_string_equal(buf_str(&text), rows[i].text);
+        assert_int_equal(base64_add_decoded(&bytes, slice_str(rows[i].text)), 0);
+        check_row(i, slice_eq(buf_slice(&bytes), rows[i].bytes));
+        buf_free(&text);
+        buf_free(&bytes);
+    }
+}
+
+static void bad_base64_is_refused(void **state)
+{
+    static const char *const rows[] = {
+        "A", "AA", "AAA", "=AAA", "A===", "====", "A=AA", "AA=A", "AAA-", "AA\nA"};
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf bytes = BUF_EMPTY;
+        check_row(i, base64_add_decoded(&bytes, slice_str(rows[i])) < 0);
+        buf_free(&bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +178,8 @@ int main(void)
         cmocka_unit_test(secrets_compare),
         cmocka_unit_test(hex_goes_both_ways),
         cmocka_unit_test(bad_hex_is_refused),
+        cmocka_unit_test(base64_goes_both_ways),
+        cmocka_unit_test(bad_base64_is_refused),
         cmocka_unit_test(random_stays_below),
         cmocka_unit_test(random_bytes_fill_all_and_no_more),
     };

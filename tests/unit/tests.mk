@@ -23,6 +23,7 @@ check_PROGRAMS += \
 	tests/unit/test-json \
 	tests/unit/test-kinds \
 	tests/unit/test-lane \
+	tests/unit/test-line \
 	tests/unit/test-list \
 	tests/unit/test-log \
 	tests/unit/test-multipart \
@@ -62,6 +63,8 @@ tests_unit_test_list_SOURCES = tests/unit/test-list.c
 tests_unit_test_list_LDADD = $(UNIT_BASE)
 tests_unit_test_log_SOURCES = tests/unit/test-log.c
 tests_unit_test_log_LDADD = $(UNIT_BASE)
+tests_unit_test_line_SOURCES = tests/unit/test-line.c
+tests_unit_test_line_LDADD = $(UNIT_WIRE)
 tests_unit_test_multipart_SOURCES = tests/unit/test-multipart.c
 tests_unit_test_multipart_LDADD = $(UNIT_WIRE)
 tests_unit_test_options_SOURCES = tests/unit/test-options.c

@@ -4,122 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <yajl/yajl_parse.h>
-
+#include "base/base64.h"
 #include "base/text.h"
 #include "core/outcome.h"
-#include "serve/api_event.h"
-#include "serve/api_params.h"
 #include "wire/call.h"
-
-/* ---- one member's bytes ------------------------------------------------------------------------- */
-
-struct member_finder {
-    yajl_handle parser;
-    const char *name;
-    struct slice object;
-    int depth;
-    bool wanted; /* the value that comes next at depth 1 */
-    bool found;
-    size_t from, to;
-};
-
-/* A value begins or is whole: for what stands at depth 1 under the wanted name, the place is remembered.
- * `size` of a scalar's text is not known to all callbacks, so that the start is that of the key's end, moved
- * over ':' and blanks. */
-static int value_over(struct member_finder *f)
-{
-    if (f->depth == 1 && f->wanted) {
-        f->to = yajl_get_bytes_consumed(f->parser);
-        f->wanted = false;
-        f->found = true;
-    }
-    return 1;
-}
-
-static int on_scalar(void *ctx)
-{
-    return value_over(ctx);
-}
-
-static int on_bool(void *ctx, int v)
-{
-    (void)v;
-    return value_over(ctx);
-}
-
-static int on_text(void *ctx, const unsigned char *p, size_t n)
-{
-    (void)p;
-    (void)n;
-    return value_over(ctx);
-}
-
-static int on_number(void *ctx, const char *p, size_t n)
-{
-    (void)p;
-    (void)n;
-    return value_over(ctx);
-}
-
-static int on_open(void *ctx)
-{
-    struct member_finder *f = ctx;
-
-    f->depth++;
-    return 1;
-}
-
-static int on_close(void *ctx)
-{
-    struct member_finder *f = ctx;
-
-    f->depth--;
-    return value_over(f);
-}
-
-static int on_key(void *ctx, const unsigned char *p, size_t n)
-{
-    struct member_finder *f = ctx;
-
-    if (f->depth != 1 || f->found || !slice_eq_str(slice_make(p, n), f->name))
-        return 1;
-    f->wanted = true;
-    f->from = yajl_get_bytes_consumed(f->parser);
-    return 1;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-int json_member_bytes(struct slice object, const char *name, struct slice *out)
-{
-    static const yajl_callbacks callbacks = {on_scalar, on_bool, NULL,     NULL,    on_number, on_text,
-                                             on_open,   on_key,  on_close, on_open, on_close};
-    struct member_finder f = {.name = name, .object = object};
-
-    f.parser = yajl_alloc(&callbacks, NULL, &f);
-    yajl_config(f.parser, yajl_dont_validate_strings, 1);
-    bool ok = yajl_parse(f.parser, (const unsigned char *)object.p, object.n) == yajl_status_ok &&
-              yajl_complete_parse(f.parser) == yajl_status_ok;
-    yajl_free(f.parser);
-    size_t first = 0;
-    while (first < object.n && is_blank(object.p[first]))
-        first++;
-    if (!ok || first == object.n || object.p[first] != '{')
-        return -2;
-    if (!f.found)
-        return -1;
-    while (f.from < f.to && (is_blank(object.p[f.from]) || object.p[f.from] == ':'))
-        f.from++;
-    *out = slice_make(object.p + f.from, f.to - f.from);
-    return 0;
-}
-
-/* ---- the line ----------------------------------------------------------------------------------- */
+#include "wire/event_json.h"
 
 static int fail(char why[256], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int fail(char why[256], const char *fmt, ...)
@@ -149,7 +38,7 @@ static int read_time(const struct json *o, const char *key, int64_t *out, char w
 
     if (!v || json_type(v) == JSON_NULL)
         return 0;
-    if (json_type(v) != JSON_NUMBER || param_ms(json_number(v), out) < 0)
+    if (json_type(v) != JSON_NUMBER || text_seconds(json_number(v), out) < 0)
         return fail(why, "\"%s\" is no time in Unix seconds", key);
     return 0;
 }
@@ -246,24 +135,6 @@ static int read_head(const struct json *o, struct event_line *l, char why[256])
     return 0;
 }
 
-static int read_base64(struct slice text, struct buf *out)
-{
-    size_t pad = 0;
-
-    if (text.n % 4 || text.n > CALL_MAX_BYTES * 2)
-        return -1;
-    while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
-        pad++;
-    if (memchr(text.p ? text.p : "", '=', text.n - pad)) /* EVP_DecodeBlock would take it for zeros */
-        return -1;
-    unsigned char *p = (unsigned char *)buf_reserve(out, text.n / 4 * 3 + 1);
-    int n = EVP_DecodeBlock(p, (const unsigned char *)text.p, (int)text.n);
-    if (n < 0 || (size_t)n != text.n / 4 * 3)
-        return -1;
-    buf_added(out, (size_t)n - pad);
-    return 0;
-}
-
 /* The payload as it came: the line feeds go back to their places. */
 static int read_payload(const struct json *o, struct slice raw, struct event_line *l, char why[256])
 {
@@ -273,7 +144,8 @@ static int read_payload(const struct json *o, struct slice raw, struct event_lin
         buf_add_slice(&l->payload, raw);
     else if (!base64)
         return fail(why, "there is no payload; export with payloads");
-    else if (read_base64(json_string(base64), &l->payload) < 0)
+    else if (json_string(base64).n > CALL_MAX_BYTES * 2 ||
+             base64_add_decoded(&l->payload, json_string(base64)) < 0)
         return fail(why, "\"payload_base64\" is not base64");
     for (size_t i = 0; raw.n && i < json_length(newlines); i++) {
         int64_t at;

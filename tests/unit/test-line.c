@@ -2,7 +2,7 @@
 #include "../unit/unit.h"
 
 #include "core/outcome.h"
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 
 static struct buf write_event(struct slice payload)
 {

@@ -1,11 +1,10 @@
 /* Events as JSON. */
-#include "serve/api_event.h"
+#include "wire/event_json.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "base/text.h"
 #include "core/config.h"
 #include "core/outcome.h"
@@ -77,8 +76,7 @@ static void write_base64(struct json_out *j, const char *name, struct slice payl
     struct buf text = BUF_EMPTY;
     char key[64];
 
-    unsigned char *p = (unsigned char *)buf_reserve(&text, (payload.n + 2) / 3 * 4 + 1);
-    buf_added(&text, (size_t)EVP_EncodeBlock(p, (const unsigned char *)payload.p, (int)payload.n));
+    base64_add(&text, payload);
     snprintf(key, sizeof(key), "%s_base64", name);
     json_kv_text(j, key, buf_slice(&text));
     buf_free(&text);

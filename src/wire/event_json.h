@@ -1,10 +1,10 @@
-/* Events as JSON, as the API gives and `export` writes them, and back (for `import`). Pure but for memory.
+/* Events as JSON, as the API gives, and `export` and the archive write them, and back (for `import`).
  *
  * Times are Unix seconds with three decimals. The payload's bytes are kept exactly: as the JSON they are,
  * where each line feed is a blank and its place is listed in "newlines" (so that an event is one line); or,
  * where they are no JSON of sane depth in UTF-8, in "payload_base64". */
-#ifndef SERVE_API_EVENT_H
-#define SERVE_API_EVENT_H
+#ifndef WIRE_EVENT_JSON_H
+#define WIRE_EVENT_JSON_H
 
 #include "core/event.h"
 #include "wire/json.h"
@@ -29,9 +29,5 @@ struct event_line {
  * sentence. event_line_free in both cases. */
 int event_line_read(struct slice line, struct event_line *out, char why[256]);
 void event_line_free(struct event_line *l);
-
-/* The bytes of a member's value in a JSON object, as they stand. Returns 0; -1: no such member; -2: not a
- * JSON object. */
-int json_member_bytes(struct slice object, const char *name, struct slice *out);
 
 #endif
