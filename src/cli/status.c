@@ -151,6 +151,17 @@ static void warn_box(const struct json *box, int64_t now)
     free(which);
 }
 
+/* Handlers that wait because as many run as may. */
+static void warn_children(const struct json *children)
+{
+    int64_t waiting = show_number(children, "bots_waiting");
+
+    if (waiting)
+        cli_warn("tgspool config", "%lld of %lld children run, %lld %s for more: raise max_children",
+                 (long long)show_number(children, "running"), (long long)show_number(children, "max"),
+                 (long long)waiting, waiting == 1 ? "bot waits" : "bots wait");
+}
+
 static void print_status(const struct json *v, bool in_process)
 {
     const struct json *boxes = json_get(v, "boxes");
@@ -166,6 +177,7 @@ static void print_status(const struct json *v, bool in_process)
         cli_warn("tgspool check", "the store does not write: %s", trouble);
         free(trouble);
     }
+    warn_children(json_get(v, "children"));
     for (size_t i = 0; i < json_length(boxes); i++)
         warn_box(json_item(boxes, i), now);
 }

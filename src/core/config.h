@@ -71,6 +71,7 @@ struct config {
     enum sync_mode sync;
     int64_t sync_ms; /* for SYNC_INTERVAL */
     int64_t cache_bytes;
+    unsigned max_children; /* of exec and worker, all bots together */
     char *socket;
     unsigned socket_mode;
     char *socket_group; /* NULL: the process's */

@@ -48,6 +48,10 @@ static const struct option rows[] = {
     {.section = SECTION_SPOOL, .name = "cache", .type = OPTION_SIZE, .offset = IN_CONFIG(cache_bytes),
      .min = 64 << 10, .max = INT64_C(16) << 30, .def = "4M",
      .text = "The database's block cache. More helps only those who list and search large spools."},
+    {.section = SECTION_SPOOL, .name = "max_children", .type = OPTION_NUMBER, .offset = IN_CONFIG(max_children),
+     .min = 1, .max = 10000, .def = "64", .reloadable = true,
+     .text = "How many processes of handlers (exec and worker, of all bots together) may run at once. When there are as "
+             "many, further updates wait, and the bots take turns. It costs no tries. Commands of alerts are not counted."},
     /* ---- listen ------------------------------------------------------------------------------------- */
     {.section = SECTION_LISTEN, .name = "socket", .type = OPTION_PATH, .offset = IN_CONFIG(socket),
      .min = 1, .max = SOCKET_BYTES, .def = "/run/tgspool/tgspool.sock",

@@ -254,6 +254,25 @@ static int read_bots(const struct option_reader *r, const struct node *map)
     return 0;
 }
 
+/* More handlers than may run at once: the bots will wait for each other. */
+static void warn_children(const struct option_reader *r)
+{
+    const struct config *c = r->config;
+    struct config_mark at = c->set_at[row_index(option_find(SECTION_SPOOL, slice_str("max_children")))];
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < c->n_bots; i++)
+        if (c->bots[i].deliver == DELIVER_EXEC || c->bots[i].deliver == DELIVER_WORKER)
+            sum += c->bots[i].concurrency;
+    if (!at.line) /* the default: the bots are what is new */
+        at = (struct config_mark){c->bots[0].line, c->bots[0].column};
+    if (sum > c->max_children)
+        option_warn(r, at,
+                    "spool.max_children is %u, but concurrency allows %u handlers at once, so bots will wait "
+                    "for each other; raise it, or lower concurrency",
+                    c->max_children, sum);
+}
+
 /* ---- the file ----------------------------------------------------------------------------------- */
 
 static int read_sections(const struct option_reader *r, const struct node *root)
@@ -287,6 +306,7 @@ static int read_sections(const struct option_reader *r, const struct node *root)
     if (c->n_bots == 0)
         return node_error(r->e, r->path, bots ? bots->key->at : root->at,
                           "no bot is configured; add bots: with a name and its options under it");
+    warn_children(r);
     return option_check_listeners(r);
 }
 

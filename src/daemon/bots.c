@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/configfile.h"
+#include "deliver/children.h"
 #include "deliver/slots.h"
 #include "intake/giveback.h"
 #include "intake/poll.h"
@@ -28,6 +29,7 @@ static struct bot *bot_at(struct list *link)
 void bots_init(struct bots *b, struct loop *loop)
 {
     *b = (struct bots){.loop = loop};
+    b->children = children_new(1);
     list_init(&b->all);
 }
 
@@ -56,6 +58,8 @@ void bots_clear(struct bots *b)
     b->webhook = NULL;
     dropin_free(b->dropin);
     b->dropin = NULL;
+    children_free(b->children);
+    b->children = NULL;
     setup_free(b->setup);
     b->setup = NULL;
 }
@@ -292,6 +296,17 @@ void *bots_give_back(void *arg, const char *name, given_back_fn *told, void *tol
 void bots_give_back_end(void *given)
 {
     giveback_free(given);
+}
+
+void bots_children_status(void *arg, struct json_out *j)
+{
+    const struct bots *b = arg;
+
+    json_object(j);
+    json_kv_uint(j, "running", children_used(b->children));
+    json_kv_uint(j, "max", children_max(b->children));
+    json_kv_uint(j, "bots_waiting", children_waiting(b->children));
+    json_object_end(j);
 }
 
 void bots_consumer_status(void *arg, const char *name, struct json_out *j)

@@ -11,6 +11,7 @@
 #include "core/given_back.h"
 
 struct bots;
+struct children;
 struct dropin;
 struct json_out;
 struct loop;
@@ -39,9 +40,10 @@ struct bots {
     struct loop *loop;
     struct spool *spool;
     struct list all;
-    struct webhook *webhook; /* for those with intake: webhook; owned */
-    struct dropin *dropin;   /* what the listener of that name serves; owned */
-    struct setup *setup;     /* what they run by; owned. NULL before the first reload_apply */
+    struct webhook *webhook;   /* for those with intake: webhook; owned */
+    struct dropin *dropin;     /* what the listener of that name serves; owned */
+    struct children *children; /* of exec and worker handlers; owned */
+    struct setup *setup;       /* what they run by; owned. NULL before the first reload_apply */
     bool stopping;
 };
 
@@ -73,6 +75,7 @@ bool bots_pulled(void *arg, const char *name);
 bool bots_intake_rests(void *arg, const char *name);
 void *bots_give_back(void *arg, const char *name, given_back_fn *told, void *told_arg, char why[256]);
 void bots_give_back_end(void *given);
+void bots_children_status(void *arg, struct json_out *j);
 void bots_consumer_status(void *arg, const char *name, struct json_out *j);
 
 #endif

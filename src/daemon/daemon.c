@@ -253,6 +253,7 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .us = clock_boot_us,
         .intake_status = bots_intake_status,
         .consumer_status = bots_consumer_status,
+        .children_status = bots_children_status,
         .kill_event = bots_kill_event,
         .pulled = bots_pulled,
         .intake_rests = bots_intake_rests,

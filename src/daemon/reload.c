@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "daemon/bots.h"
 #include "daemon/configfile.h"
+#include "deliver/children.h"
 #include "deliver/slots.h"
 #include "intake/poll.h"
 #include "intake/watch.h"
@@ -151,6 +152,8 @@ static struct bot *bot_new(struct bots *b, const struct plan *p, struct err *e)
     attach_boxes(b, bot, p->config);
     bot->slots = slots_new(b->loop, bot->box, p->config, p->secrets->url_secret, e);
     struct slots_calls calls = calls_of(bot, p->config, p->secrets);
+    if (bot->slots)
+        slots_limit_children(bot->slots, b->children);
     if (bot->slots)
         bot->calls = slots_new_calls(b->loop, bot->out, &calls, e);
     if (bot->calls)
@@ -378,6 +381,7 @@ int reload_apply(struct bots *b, struct setup *s, struct err *e)
         carry_out(b, &plans[i]);
     setup_free(b->setup);
     b->setup = s;
+    children_set_max(b->children, s->config->max_children);
     set_hooks(b);
     set_dropin(b);
     free(plans);

@@ -190,5 +190,5 @@ static void *new_call(struct slot *s, struct err *e)
     return NULL;
 }
 
-const struct deliverer deliverer_call = {"call",    new_call,   start_call, cancel_call,
-                                         stop_call, quiet_call, free_call};
+const struct deliverer deliverer_call = {"call",      false,     new_call,   start_call,
+                                         cancel_call, stop_call, quiet_call, free_call};

@@ -240,5 +240,5 @@ static void free_exec(void *work)
     free(x);
 }
 
-const struct deliverer deliverer_exec = {"exec",    new_exec,   start_exec, cancel_exec,
-                                         stop_exec, quiet_exec, free_exec};
+const struct deliverer deliverer_exec = {"exec",      true,      new_exec,   start_exec,
+                                         cancel_exec, stop_exec, quiet_exec, free_exec};

@@ -213,5 +213,5 @@ static void *new_http(struct slot *s, struct err *e)
     return NULL;
 }
 
-const struct deliverer deliverer_http = {"http",    new_http,   start_http, cancel_http,
-                                         stop_http, quiet_http, free_http};
+const struct deliverer deliverer_http = {"http",      false,     new_http,   start_http,
+                                         cancel_http, stop_http, quiet_http, free_http};

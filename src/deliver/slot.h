@@ -19,6 +19,7 @@ struct slot;
 
 struct deliverer {
     const char *name;
+    bool children; /* a try needs a child; one that is not quiet has one */
     /* Makes what a slot needs, or returns NULL and e. Starts nothing. */
     void *(*new)(struct slot *s, struct err *e);
     /* Handles slot_claim(s); ends in one slot_end(), which may come at once. */

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "deliver/children.h"
 #include "deliver/config.h"
 #include "deliver/slot.h"
 #include "net/loop.h"
@@ -23,6 +24,7 @@ struct slot {
     struct claim *claim; /* owned; NULL: free */
     bool discarded;      /* by a person, while something of the try runs */
     bool retiring;       /* of an old configuration, or one too many: freed when quiet */
+    bool giving_up;      /* its idle child is being ended, because others wait for its place */
 };
 
 struct slots {
@@ -33,6 +35,7 @@ struct slots {
     int64_t shutdown_wait_ms;
     struct list all;
     unsigned expected; /* claims that the next commit hands over */
+    struct places places;
     bool closing;
     struct timer closed; /* the end of shutdown_wait */
     bool ended_some;     /* since the last tick: there may be more to claim */
@@ -192,14 +195,22 @@ int64_t slot_extend(struct slot *s, int64_t by_ms)
 
 /* ---- claims ------------------------------------------------------------------------------------- */
 
+static bool is_free(const struct slot *s)
+{
+    return !s->claim && !s->retiring && !s->giving_up;
+}
+
+/* One with a child first: it needs no other place. */
 static struct slot *free_slot(struct slots *pool)
 {
+    struct slot *found = NULL;
+
     list_each(&pool->all, it) {
         struct slot *s = list_item(it, struct slot, link);
-        if (!s->claim && !s->retiring)
-            return s;
+        if (is_free(s) && (!found || (s->ops->quiet(found->work) && !s->ops->quiet(s->work))))
+            found = s;
     }
-    return NULL;
+    return found;
 }
 
 /* Called inside spool_commit, once for each claim. */
@@ -231,40 +242,125 @@ unsigned slots_busy(const struct slots *pool)
     return n;
 }
 
-/* How many events can be taken now. */
-static unsigned slots_free_now(const struct slots *pool)
+/* How many events the slots can take now; of these, with_child: by a slot whose child lives. */
+static unsigned slots_free_now(const struct slots *pool, unsigned *with_child)
 {
     unsigned free_slots = 0, busy = slots_busy(pool);
 
+    *with_child = 0;
     if (pool->closing || pool->expected)
         return 0;
     for (const struct list *it = pool->all.next; it != &pool->all; it = it->next) {
         const struct slot *s = list_item(it, struct slot, link);
-        free_slots += !s->claim && !s->retiring;
+        free_slots += is_free(s);
+        *with_child += is_free(s) && s->ops->children && !s->ops->quiet(s->work);
     }
     unsigned room = pool->concurrency > busy ? pool->concurrency - busy : 0;
-    return free_slots < room ? free_slots : room;
+    unsigned n = free_slots < room ? free_slots : room;
+    if (*with_child > n)
+        *with_child = n;
+    return n;
+}
+
+/* ---- places for children ------------------------------------------------------------------------ */
+
+/* Holds places for the children there are, and `more`. */
+static void keep_places(struct slots *pool, unsigned more)
+{
+    unsigned giving_up = 0;
+
+    list_each(&pool->all, it) {
+        struct slot *s = list_item(it, struct slot, link);
+        if (!s->ops->children)
+            continue;
+        bool has = s->claim || !s->ops->quiet(s->work);
+        s->giving_up = s->giving_up && has;
+        giving_up += s->giving_up;
+        more += has;
+    }
+    places_keep(&pool->places, more, giving_up);
+}
+
+/* One whose child has nothing to do, or NULL. */
+static struct slot *idle_child(const struct slots *pool)
+{
+    for (const struct list *it = pool->all.next; it != &pool->all; it = it->next) {
+        struct slot *s = list_item(it, struct slot, link);
+        if (is_free(s) && s->ops->children && !s->ops->quiet(s->work))
+            return s;
+    }
+    return NULL;
+}
+
+/* Ends an idle child if somebody else waits for its place. */
+static void give_up_place(struct slots *pool, bool useful)
+{
+    struct slot *s = places_wanted(&pool->places, useful) ? idle_child(pool) : NULL;
+
+    if (!s)
+        return;
+    s->giving_up = true;
+    s->ops->stop(s->work);
+    keep_places(pool, 0);
+}
+
+/* Of n events that could be taken, how many may be: with_child of them need no further place. */
+static unsigned take_places(struct slots *pool, unsigned n, unsigned with_child)
+{
+    if (!deliverer_of(pool->config)->children)
+        return n;
+    unsigned got = with_child + places_take(&pool->places, n - with_child);
+    if (got < n && children_complain(pool->places.of))
+        log_warn(pool->config->bot,
+                 "Handlers wait, as many run as may: max_children=%u; next: tgspool status",
+                 children_max(pool->places.of));
+    return got;
 }
 
 void slots_tick(struct slots *pool)
 {
+    unsigned with_child;
+
     pool->ended_some = false;
     free_retired(pool);
-    if (pool->closing || pool->expected)
+    if (pool->expected)
         return;
-    adjust(pool);
-    unsigned free_slots = slots_free_now(pool);
-    if (!free_slots || !spool_claimable(pool->box))
+    keep_places(pool, 0);
+    if (!pool->closing)
+        adjust(pool);
+    bool useful = !pool->closing && spool_claimable(pool->box);
+    give_up_place(pool, useful);
+    unsigned n = useful ? slots_free_now(pool, &with_child) : 0;
+    if (!n) {
+        places_leave(&pool->places);
         return;
-    struct claim_request r = {deliverer_of(pool->config)->name, true, free_slots, 0};
+    }
+    n = take_places(pool, n, with_child);
+    if (!n)
+        return;
+    struct claim_request r = {deliverer_of(pool->config)->name, true, n, 0};
     pool->expected += spool_claim(pool->box, &r, on_claim, pool);
+    keep_places(pool, pool->expected > with_child ? pool->expected - with_child : 0);
 }
 
 int64_t slots_next_deadline(const struct slots *pool)
 {
+    int64_t now = loop_now(pool->loop);
+    unsigned with_child;
+
+    if (pool->ended_some)
+        return now;
+    if (pool->expected)
+        return TIME_NEVER;
     /* what became ready since the last look (by a person's replay, say) finds its slot at once */
-    bool more = slots_free_now(pool) > 0 && spool_claimable(pool->box);
-    return pool->ended_some || more ? loop_now(pool->loop) : TIME_NEVER;
+    bool useful = spool_claimable(pool->box);
+    unsigned n = useful ? slots_free_now(pool, &with_child) : 0;
+    if (places_wanted(&pool->places, useful) && idle_child(pool))
+        return now;
+    if (!n) /* and who waits for a place that it does not need any more lets the others pass */
+        return pool->places.waits ? now : TIME_NEVER;
+    bool can = !deliverer_of(pool->config)->children || with_child || places_open(&pool->places);
+    return can ? now : TIME_NEVER;
 }
 
 /* ---- the pool's life ---------------------------------------------------------------------------- */
@@ -308,6 +404,7 @@ static struct slots *pool_new(struct loop *l, struct spool_box *box, struct deli
     pool->loop = l;
     pool->box = box;
     list_init(&pool->all);
+    places_init(&pool->places, NULL);
     timer_init(&pool->closed, l, on_closed, pool);
     pool->config = config;
     if (!try_config(pool, config, e))
@@ -334,6 +431,12 @@ struct slots *slots_new_calls(struct loop *l, struct spool_box *out, const struc
     if (pool)
         take_numbers(pool, c->bot, SPOOL_CALL_CONCURRENCY);
     return pool;
+}
+
+void slots_limit_children(struct slots *pool, struct children *children)
+{
+    places_close(&pool->places);
+    places_init(&pool->places, children);
 }
 
 /* Takes config. */
@@ -413,6 +516,7 @@ void slots_free(struct slots *pool)
     if (pool->expected)
         spool_forget(spool_of(pool->box), pool);
     timer_stop(&pool->closed);
+    places_close(&pool->places);
     list_each(&pool->all, it)
         slot_free(list_item(it, struct slot, link));
     deliver_config_unref(pool->config);

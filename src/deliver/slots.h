@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct children;
 struct loop;
 struct slots;
 struct spool_box;
@@ -19,6 +20,9 @@ struct spool_box;
  * from now on. Returns NULL and e (EX_CONFIG) if the deliverer cannot be made. */
 struct slots *slots_new(struct loop *l, struct spool_box *box, const struct bot_config *bot,
                         const char *url_secret, struct err *e);
+/* From now on its children are counted there, and start only as far as that allows. children is borrowed. To be
+ * called before the first tick; without it there is no limit but the concurrency. */
+void slots_limit_children(struct slots *s, struct children *children);
 /* Of a bot's box out: its calls are sent to the Bot API. All is copied but for reread_arg, which must outlive the
  * slots. */
 struct slots_calls {

@@ -363,5 +363,5 @@ static void free_worker(void *work)
     free(w);
 }
 
-const struct deliverer deliverer_worker = {"worker",    new_worker,   start_worker, cancel_worker,
-                                           stop_worker, quiet_worker, free_worker};
+const struct deliverer deliverer_worker = {"worker",      true,        new_worker,   start_worker,
+                                           cancel_worker, stop_worker, quiet_worker, free_worker};

@@ -33,6 +33,8 @@ struct api_hooks {
     void (*intake_status)(void *arg, const char *bot, struct json_out *j);
     /* The same of the program that takes its updates over the drop-in API; null if none does. */
     void (*consumer_status)(void *arg, const char *bot, struct json_out *j);
+    /* The same of the children that handlers run in, of all bots; NULL where no daemon runs. */
+    void (*children_status)(void *arg, struct json_out *j);
     /* Ends whoever of this process works on an event, because a person discards it: the event ends as discarded when
      * that has ended. Returns false if nobody of this process does. */
     bool (*kill_event)(void *arg, const char *bot, enum box box, uint64_t seq);

@@ -123,6 +123,10 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
     event_write_time(&j, "now", api_now(api));
     json_kv_bool(&j, "healthy", healthy);
     json_kv_cstr(&j, "trouble", healthy ? NULL : why);
+    if (api->hooks.children_status) {
+        json_key(&j, "children");
+        api->hooks.children_status(api->hooks.arg, &j);
+    }
     json_key(&j, "boxes");
     json_array(&j);
     for (struct spool_box *b = spool_next_box(api->sp, NULL); b; b = spool_next_box(api->sp, b))

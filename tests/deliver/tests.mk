@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	tests/deliver/handler \
 	tests/deliver/test-answer \
 	tests/deliver/test-call \
+	tests/deliver/test-children \
 	tests/deliver/test-exec \
 	tests/deliver/test-http \
 	tests/deliver/test-proc \
@@ -21,6 +22,8 @@ tests_deliver_test_answer_SOURCES = tests/deliver/test-answer.c
 tests_deliver_test_answer_LDADD = libdeliver.a libwire.a libcore.a libbase.a $(YAJL_LIBS) -lcmocka
 tests_deliver_test_call_SOURCES = tests/deliver/test-call.c $(DELIVER_RIG) $(DELIVER_SERVER)
 tests_deliver_test_call_LDADD = $(DELIVER_LIBS)
+tests_deliver_test_children_SOURCES = tests/deliver/test-children.c $(DELIVER_RIG)
+tests_deliver_test_children_LDADD = $(DELIVER_LIBS)
 tests_deliver_test_exec_SOURCES = tests/deliver/test-exec.c $(DELIVER_RIG)
 tests_deliver_test_exec_LDADD = $(DELIVER_LIBS)
 tests_deliver_test_http_SOURCES = tests/deliver/test-http.c $(DELIVER_RIG) $(DELIVER_SERVER)

@@ -31,6 +31,7 @@ static void test_defaults(void **state)
     assert_string_equal(c->dir, "/var/lib/tgspool");
     assert_int_equal(c->sync, SYNC_ALWAYS);
     assert_int_equal(c->cache_bytes, 4 << 20);
+    assert_int_equal(c->max_children, 64);
     assert_string_equal(c->socket, "/run/tgspool/tgspool.sock");
     assert_int_equal(c->socket_mode, 0660);
     assert_null(c->socket_group);
@@ -73,7 +74,7 @@ static void test_defaults(void **state)
 static void test_all_values(void **state)
 {
     struct config *c =
-        parse("spool: {dir: /d, sync: 20ms, cache: 1G}\n"
+        parse("spool: {dir: /d, sync: 20ms, cache: 1G, max_children: 1001}\n"
               "listen:\n  socket: /s\n  socket_mode: 600\n  socket_group: web\n"
               "log: {level: debug, format: json}\n"
               "bots:\n"
@@ -93,6 +94,7 @@ static void test_all_values(void **state)
     assert_int_equal(c->sync, SYNC_INTERVAL);
     assert_int_equal(c->sync_ms, 20);
     assert_int_equal(c->cache_bytes, 1 << 30);
+    assert_int_equal(c->max_children, 1001);
     assert_int_equal(c->socket_mode, 0600);
     assert_string_equal(c->socket_group, "web");
     assert_int_equal(c->log_level, LOG_DEBUG);
@@ -444,6 +446,11 @@ static void test_warnings(void **state)
          "f:1:18: listen.dropin: no bot uses it; set deliver: dropin"},
         {"listen: {dropin: '127.0.0.1:81'}\n" BOT "    deliver: dropin\n", NULL},
         {"listen: {dropin: '127.0.0.1:81'}\n" EXEC "    dropin_token_file: /x\n", NULL},
+        {"spool: {max_children: 1}\n" EXEC,
+         "f:1:23: spool.max_children is 1, but concurrency allows 2 handlers at once"},
+        {"spool: {max_children: 2}\n" EXEC, NULL},
+        {EXEC "    concurrency: 65\n", "f:2:3: spool.max_children is 64, but concurrency allows 65"},
+        {BOT "    deliver: pull\n    concurrency: 100\n", NULL},
     };
 
     (void)state;
