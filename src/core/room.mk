@@ -15,4 +15,5 @@ libcore_a_SOURCES = \
 	src/core/kinds.c src/core/kinds.h \
 	src/core/lane.c src/core/lane.h \
 	src/core/outcome.c src/core/outcome.h \
+	src/core/standing.c src/core/standing.h \
 	src/core/update.c src/core/update.h

@@ -64,7 +64,7 @@ void bots_clear(struct bots *b)
     b->setup = NULL;
 }
 
-/* Whether Telegram is to be asked about its webhook. */
+/* Whether Telegram is to be asked how the bot stands there. */
 static bool asks(const struct bot *bot)
 {
     return bot->watch && !bot->leaving && !bot->of->stopping;
@@ -75,7 +75,10 @@ static int64_t watch_turn(struct bots *b, struct bot *bot, int64_t now)
 {
     if (!asks(bot))
         return TIME_NEVER;
-    watch_taken(bot->watch, webhook_taken(b->webhook, bot->box));
+    if (bot->poll)
+        watch_polls(bot->watch, poll_fails_softly(bot->poll));
+    else
+        watch_taken(bot->watch, webhook_taken(b->webhook, bot->box));
     return watch_tick(bot->watch, now);
 }
 
@@ -183,17 +186,77 @@ size_t bots_count(const struct bots *b)
     return b->setup ? b->setup->config->n_bots : 0;
 }
 
+/* ---- how intake stands -------------------------------------------------------------------------- */
+
+/* By webhook it fails if the webhook is not as it should be, or if Telegram's latest try did not reach us while
+ * updates wait there. */
+static void hook_standing(struct webhook *w, const struct bot *bot, const struct watch_status *at,
+                          struct intake_standing *out)
+{
+    struct webhook_status st = {.taken = 0};
+    bool known = webhook_status(w, bot->name, &st);
+
+    out->good_at = st.answered_at;
+    out->hooks_taken = st.taken;
+    out->hooks_refused = st.refused;
+    if (!known || st.held)
+        return;
+    if (at->wrong_since) {
+        out->failing_since = at->wrong_since;
+        snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, at->advice);
+    } else if (at->pending && at->last_error_at > st.answered_at) {
+        out->failing_since = at->last_error_at;
+        snprintf(out->reason, sizeof(out->reason), "Telegram cannot deliver to the webhook: %.200s",
+                 at->last_error);
+    }
+}
+
+bool bots_standing(struct bots *b, const char *name, struct intake_standing *out)
+{
+    const struct bot *bot = bots_by_name(b, name);
+    struct watch_status at;
+
+    *out = (struct intake_standing){.mode = INTAKE_NONE, .pending = -1};
+    if (!bot)
+        return false;
+    if (!bot->watch)
+        return true;
+    watch_status(bot->watch, &at);
+    out->asked_at = at.asked_at;
+    out->pending = at.asked_at ? at.pending : -1;
+    out->mode = bot->poll ? INTAKE_POLL : INTAKE_WEBHOOK;
+    if (bot->poll)
+        poll_standing(bot->poll, out);
+    else
+        hook_standing(b->webhook, bot, &at, out);
+    return true;
+}
+
 /* ---- for the API -------------------------------------------------------------------------------- */
 
-static void write_poll(const struct poll *p, struct json_out *j)
+/* What waits at Telegram, as far as it is known. */
+static void write_upstream(const struct watch_status *at, struct json_out *j)
+{
+    event_write_time(j, "asked_at", at->asked_at);
+    json_key(j, "upstream_pending");
+    if (at->asked_at)
+        json_int(j, at->pending);
+    else
+        json_null(j);
+}
+
+static void write_poll(const struct bot *bot, struct json_out *j)
 {
     struct poll_status st;
+    struct watch_status at;
 
-    poll_status(p, &st);
+    poll_status(bot->poll, &st);
+    watch_status(bot->watch, &at);
     json_kv_cstr(j, "mode", "poll");
     json_kv_cstr(j, "state", st.state);
     json_kv_int(j, "offset", st.offset);
     event_write_time(j, "answered_at", st.answered_at);
+    write_upstream(&at, j);
     if (st.next_at)
         event_write_time(j, "next_at", st.next_at);
     if (st.trouble_since) {
@@ -216,8 +279,7 @@ static void write_webhook(struct webhook *w, const struct bot *bot, struct json_
     json_kv_uint(j, "refused", st.refused);
     event_write_time(j, "answered_at", st.answered_at);
     json_kv_cstr(j, "webhook", watch_found_name(at.found));
-    event_write_time(j, "asked_at", at.asked_at);
-    json_kv_int(j, "upstream_pending", at.pending);
+    write_upstream(&at, j);
     event_write_time(j, "last_error_at", at.last_error_at);
     json_kv_cstr(j, "last_error", at.last_error_at ? at.last_error : NULL);
     if (at.trouble_since)
@@ -233,7 +295,7 @@ void bots_intake_status(void *arg, const char *name, struct json_out *j)
 
     json_object(j);
     if (bot && bot->poll)
-        write_poll(bot->poll, j);
+        write_poll(bot, j);
     else if (bot && bot->watch)
         write_webhook(b->webhook, bot, j);
     else

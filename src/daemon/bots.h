@@ -9,6 +9,7 @@
 #include "core/config.h"
 #include "core/event.h"
 #include "core/given_back.h"
+#include "core/standing.h"
 
 struct bots;
 struct children;
@@ -32,7 +33,7 @@ struct bot {
     struct slots *slots;
     struct slots *calls; /* of the box out */
     struct poll *poll;   /* NULL: intake is not poll */
-    struct watch *watch; /* NULL: intake is not webhook */
+    struct watch *watch; /* NULL: intake is none */
     bool leaving;        /* its section is gone: freed when its handlers have ended */
 };
 
@@ -67,6 +68,8 @@ int64_t bots_shutdown_wait(const struct bots *b);
 struct bot *bots_by_id(struct bots *b, int64_t bot_id);
 struct bot *bots_by_name(struct bots *b, const char *name); /* not one that is leaving */
 size_t bots_count(const struct bots *b);
+/* How a bot's intake stands; cheap, asks nobody. Returns false if there is no such bot (or it is leaving). */
+bool bots_standing(struct bots *b, const char *name, struct intake_standing *out);
 
 /* For the API (serve/api.h, struct api_hooks; arg: the struct bots). */
 void bots_intake_status(void *arg, const char *name, struct json_out *j);

@@ -77,8 +77,11 @@ static int reread_token(void *arg, struct buf *out, struct err *e)
         return err_set(e, EX_CONFIG, "its section is gone from the config");
     if (secrets_read_token(c, config, &token, &id, e))
         return -1;
-    if (id == bot->bot_id)
+    if (id == bot->bot_id) {
         buf_add_str(out, token);
+        if (bot->watch)
+            watch_set_token(bot->watch, token);
+    }
     explicit_bzero(token, strlen(token));
     free(token);
     return id == bot->bot_id
@@ -177,12 +180,12 @@ static void find_old(struct bots *b, struct plan *p)
 /* Its poll, or its watch, if the old one cannot go on. */
 static int prepare_intake(struct bots *b, struct plan *p, struct err *e)
 {
-    bool polls = p->config->intake == INTAKE_POLL, hooks = p->config->intake == INTAKE_WEBHOOK;
+    bool polls = p->config->intake == INTAKE_POLL, watched = p->config->intake != INTAKE_NONE;
 
     p->new_poll = polls ? !p->bot->poll || !same_poll(p) : p->bot->poll != NULL;
-    p->new_watch = hooks ? !p->bot->watch || !same_line(p) ||
-                               !text_same(p->old_config->webhook_url, p->config->webhook_url)
-                         : p->bot->watch != NULL;
+    p->new_watch = watched ? !p->bot->watch || !same_line(p) || p->old_config->intake != p->config->intake ||
+                                 !text_same(p->old_config->webhook_url, p->config->webhook_url)
+                           : p->bot->watch != NULL;
     if (polls && p->new_poll) {
         struct poll_options o = {
             .loop = b->loop,
@@ -195,9 +198,10 @@ static int prepare_intake(struct bots *b, struct plan *p, struct err *e)
             .before = p->bot->poll,
         };
         p->poll = poll_new(&o, e);
-        return p->poll ? 0 : err_prefix(e, "bots.%s", p->config->name);
+        if (!p->poll)
+            return err_prefix(e, "bots.%s", p->config->name);
     }
-    if (hooks && p->new_watch) {
+    if (watched && p->new_watch) {
         struct watch_options o = {
             .loop = b->loop,
             .box = p->bot->box,

@@ -84,6 +84,7 @@ struct poll {
     int single;       /* requests still to be made with limit 1 */
     struct trouble trouble;
     int64_t answered_at;
+    uint64_t errors[POLL_ERRORS];
 };
 
 static bool step_waiting(struct poll *p, int64_t now);
@@ -150,6 +151,8 @@ struct poll *poll_new(const struct poll_options *o, struct err *e)
     p->reread_token = o->reread_token;
     p->reread_arg = o->reread_arg;
     load_position(p, o->before);
+    if (o->before)
+        memcpy(p->errors, o->before->errors, sizeof(p->errors));
     p->noted = p->position.newest_update_at || before_is_known(o->box);
     return p;
 }
@@ -209,6 +212,23 @@ void poll_status(const struct poll *p, struct poll_status *out)
         .offset = p->position.offset,
     };
     snprintf(out->trouble, sizeof(out->trouble), "%s", p->trouble.since ? p->trouble.text : "");
+}
+
+void poll_standing(const struct poll *p, struct intake_standing *out)
+{
+    bool fails = p->trouble.since && p->state != HELD;
+
+    out->failing_since = fails ? p->trouble.since : 0;
+    snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1,
+             fails ? p->trouble.text : "");
+    out->good_at = p->answered_at;
+    memcpy(out->errors, p->errors, sizeof(out->errors));
+}
+
+bool poll_fails_softly(const struct poll *p)
+{
+    return p->trouble.since && (p->trouble.kind == BOTAPI_TRANSIENT || p->trouble.kind == BOTAPI_CONFLICT ||
+                                p->trouble.kind == TROUBLE_GARBLED);
 }
 
 /* ---- waiting and asking ------------------------------------------------------------------------- */
@@ -333,6 +353,7 @@ static bool refresh_token(struct poll *p, int64_t now)
     bool ok = !p->reread_token(p->reread_arg, &token, &e);
 
     p->reread = !ok;
+    p->errors[POLL_ERROR_TOKEN] += !ok;
     if (!ok)
         wait_out(p, TROUBLE_TOKEN_FILE, e.text, TOKEN_WAIT, now);
     else if (botapi_set_token(p->api, buf_str(&token)))
@@ -561,6 +582,29 @@ static bool take_updates(struct poll *p, int64_t now)
     return true;
 }
 
+/* What kind of failure an answer is. */
+static enum poll_error error_of(const struct botapi_reply *r)
+{
+    switch (r->class) {
+    case BOTAPI_UNAUTHORIZED:
+        return POLL_ERROR_401;
+    case BOTAPI_NOT_FOUND:
+        return POLL_ERROR_404;
+    case BOTAPI_CONFLICT:
+        return POLL_ERROR_409;
+    case BOTAPI_LIMITED:
+        return POLL_ERROR_429;
+    case BOTAPI_MIGRATED:
+    case BOTAPI_REJECTED:
+        return POLL_ERROR_4XX;
+    default:
+        break;
+    }
+    if (r->fail != HTTP_OK && r->fail != HTTP_BAD_ANSWER)
+        return POLL_ERROR_NETWORK;
+    return r->status >= 500 ? POLL_ERROR_5XX : POLL_ERROR_UNREADABLE;
+}
+
 /* An error: what follows from its class. */
 static bool take_error(struct poll *p, int64_t now)
 {
@@ -616,6 +660,7 @@ static bool step_answered(struct poll *p, int64_t now)
         drop_reply(p); /* somebody on the way closes what is silent for long: an empty answer */
         return wait_until(p, now);
     }
+    p->errors[error_of(r)]++;
     if (r->garbled || r->fail == HTTP_BAD_ANSWER)
         return take_garbled(p, now);
     p->garbled = 0;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/config.h"
+#include "core/standing.h"
 #include "spool/spool.h"
 
 struct loop;
@@ -57,5 +58,9 @@ struct poll_status {
     int64_t offset;        /* confirmed by the next request; 0: none */
 };
 void poll_status(const struct poll *p, struct poll_status *out);
+/* Fills in what is the poll's to know: failures, reason, good_at and errors. */
+void poll_standing(const struct poll *p, struct intake_standing *out);
+/* Whether polls fail in a way that leaves Telegram fit to be asked something else. */
+bool poll_fails_softly(const struct poll *p);
 
 #endif

@@ -1,6 +1,8 @@
 /* One question every five minutes, or every half minute while the webhook is not as it should be: a person may be
  * setting it right, and is told soon that it is. An update that came by it is a sign that it was, which is
- * looked into at once. The reply's callback only notes what came; the rest is done in watch_tick. What the answer says
+ * looked into at once. Where polls fail there is a question every minute: who polls well knows without it that little
+ * waits.
+ * The reply's callback only notes what came; the rest is done in watch_tick. What the answer says
  * is told when it changes. */
 #include "intake/watch.h"
 
@@ -21,6 +23,7 @@
 #define EVERY MINUTES(5)
 #define EVERY_WRONG SECONDS(30)
 #define WAKE_GAP MINUTES(1)
+#define POLLS_FIRST MINUTES(1) /* where polls go well, they shall have begun */
 #define RETRY_FIRST SECONDS(5)
 #define DEADLINE SECONDS(30)
 #define ERROR_LINE_GAP_S 600 /* Telegram's errors repeat while deliveries fail */
@@ -30,9 +33,11 @@ struct watch {
     struct botapi *api;
     char bot[BOT_NAME_MAX + 1];
     char *url;                   /* of webhook_url; NULL: a person sets another */
+    bool polls;                  /* updates come by polls: only what waits is of interest */
+    bool begun, failing;         /* of polls */
     int64_t next_at;             /* 0: at once */
     uint64_t taken, taken_asked; /* updates that came by the webhook: by now, and when it was last asked */
-    int64_t woken_at;            /* by them; 0: not yet */
+    int64_t woken_at;            /* by them, or by polls that fail; 0: not yet */
     bool answered;               /* what follows waits for the tick */
     enum botapi_class class;
     int64_t retry_after_s;
@@ -42,6 +47,7 @@ struct watch {
     struct webhook_info info; /* of the latest good answer */
     enum watch_found found;
     char advice[512];
+    int64_t wrong_since;
     int64_t asked_at;
     int64_t told_error_at; /* Unix seconds, of the latest failed delivery that was told */
     int64_t trouble_since; /* Telegram cannot be asked; 0: it can */
@@ -74,6 +80,7 @@ struct watch *watch_new(const struct watch_options *o, struct err *e)
     w->api = api;
     snprintf(w->bot, sizeof(w->bot), "%s", o->bot->name);
     w->url = o->bot->webhook_url ? xstrdup(o->bot->webhook_url) : NULL;
+    w->polls = o->bot->intake == INTAKE_POLL;
     return w;
 }
 
@@ -166,17 +173,28 @@ static void tell(struct watch *w, enum watch_found found, const struct webhook_i
     }
 }
 
-static void take_news(struct watch *w, int64_t now)
+/* How the webhook stands by what came. */
+static void look_at_webhook(struct watch *w, int64_t now)
 {
     const struct webhook_info *i = &w->news;
     enum watch_found found = judge(w, i);
 
-    w->asked_at = now;
     if (found != WATCH_OURS || !w->url) /* what is ours already says nothing about the time before */
         before_keep(w->box, i);
     advise(w, found, i);
     tell(w, found, i);
     w->found = found;
+    if (!w->advice[0])
+        w->wrong_since = 0;
+    else if (!w->wrong_since)
+        w->wrong_since = now;
+}
+
+static void take_news(struct watch *w, int64_t now)
+{
+    w->asked_at = now;
+    if (!w->polls)
+        look_at_webhook(w, now);
     webhook_info_free(&w->info);
     w->info = w->news;
     w->news = (struct webhook_info){.url = NULL};
@@ -195,7 +213,8 @@ static void note_trouble(struct watch *w, const char *sentence, int64_t now)
 {
     if (!w->trouble_since) {
         w->trouble_since = now;
-        log_warn(w->bot, "Telegram cannot be asked about the webhook: %s", sentence);
+        if (!w->polls) /* else the poll tells */
+            log_warn(w->bot, "Telegram cannot be asked about the webhook: %s", sentence);
     }
     w->tries++;
     snprintf(w->trouble, sizeof(w->trouble), "%s", sentence);
@@ -221,7 +240,7 @@ static void take_answer(struct watch *w, int64_t now)
 
     w->answered = false;
     if (w->class == BOTAPI_OK) {
-        if (w->trouble_since)
+        if (w->trouble_since && !w->polls)
             log_info(w->bot, "Telegram can be asked about the webhook again");
         w->trouble_since = w->tries = 0;
         if (w->has_news)
@@ -243,11 +262,23 @@ void watch_taken(struct watch *w, uint64_t taken)
     w->taken = taken;
 }
 
-/* Whether updates come by a webhook that was not as it should be when last looked at. */
-static bool is_woken(const struct watch *w, int64_t now)
+void watch_polls(struct watch *w, bool failing)
 {
-    return w->taken != w->taken_asked && w->advice[0] && !w->trouble_since &&
-           (!w->woken_at || now - w->woken_at >= WAKE_GAP);
+    w->failing = failing;
+}
+
+/* Whether updates come by a webhook that was not as it should be when last looked at, or polls fail. */
+static bool has_reason(const struct watch *w)
+{
+    return !w->trouble_since && (w->polls ? w->failing : w->taken != w->taken_asked && w->advice[0]);
+}
+
+/* When that leads to a question. */
+static int64_t wakes_at(const struct watch *w)
+{
+    if (!has_reason(w))
+        return TIME_NEVER;
+    return w->woken_at ? w->woken_at + WAKE_GAP : 0;
 }
 
 int64_t watch_tick(struct watch *w, int64_t now)
@@ -256,9 +287,12 @@ int64_t watch_tick(struct watch *w, int64_t now)
         take_answer(w, now);
     if (botapi_busy(w->api))
         return TIME_NEVER;
+    if (w->polls && !w->begun)
+        w->next_at = now + POLLS_FIRST;
+    w->begun = true;
     if (now < w->next_at) {
-        if (!is_woken(w, now))
-            return w->next_at;
+        if (now < wakes_at(w))
+            return w->next_at < wakes_at(w) ? w->next_at : wakes_at(w);
         w->woken_at = now;
     }
     w->taken_asked = w->taken;
@@ -271,6 +305,7 @@ void watch_status(const struct watch *w, struct watch_status *out)
     *out = (struct watch_status){
         .found = w->found,
         .asked_at = w->asked_at,
+        .wrong_since = w->wrong_since,
         .pending = w->info.pending,
         .last_error_at = w->info.last_error_at * 1000,
         .trouble_since = w->trouble_since,

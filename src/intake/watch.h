@@ -1,5 +1,6 @@
-/* A watch on a bot's webhook: asks Telegram now and then how it stands, and says when another program has taken or
- * removed it. It changes nothing: that is a person's business (tgspool webhook set). */
+/* A watch on a bot at Telegram: asks now and then how many updates wait there, by a connection of its own. Where
+ * updates come by webhook, it also sees how that stands, and says when another program has taken or removed it. It
+ * changes nothing: that is a person's business (tgspool webhook set). */
 #ifndef INTAKE_WATCH_H
 #define INTAKE_WATCH_H
 
@@ -30,6 +31,8 @@ void watch_free(struct watch *w);
 int64_t watch_tick(struct watch *w, int64_t now);
 /* How many updates came by the webhook so far. If it is believed not to be set, they are a reason to ask soon. */
 void watch_taken(struct watch *w, uint64_t taken);
+/* Of a bot that polls: whether its polls fail. Then it is asked at once, and more often. */
+void watch_polls(struct watch *w, bool failing);
 /* The token may be another one; asks soon. */
 void watch_set_token(struct watch *w, const char *token);
 
@@ -44,8 +47,9 @@ enum watch_found {
 struct watch_status {
     enum watch_found found;
     char advice[512];      /* what is wrong and what to do; "" if nothing is */
+    int64_t wrong_since;   /* what advice tells of; 0: nothing */
     int64_t asked_at;      /* of the latest good answer; 0: none */
-    int64_t pending;       /* updates that wait at Telegram */
+    int64_t pending;       /* updates that wait at Telegram, at asked_at */
     int64_t last_error_at; /* milliseconds; 0: none */
     char last_error[256];  /* of Telegram's latest delivery that failed */
     int64_t trouble_since; /* Telegram cannot be asked; 0: it can */

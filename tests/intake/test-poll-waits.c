@@ -77,6 +77,43 @@ static void test_another_kind_starts_anew(void **state)
     tick();
 }
 
+/* What others go by: since when it fails and why, and how often by kind. */
+static void test_standing(void **state)
+{
+    struct intake_standing st = {.good_at = -1};
+
+    (void)state;
+    tick();
+    REPLY_IDS(1);
+    tick();
+    poll_standing(p, &st);
+    assert_int_equal(st.good_at, now);
+    assert_int_equal(st.failing_since, 0);
+    assert_string_equal(st.reason, "");
+    assert_false(poll_fails_softly(p));
+    int64_t since = now;
+    reply_network(HTTP_RESET, true, 0);
+    expect_wait(1000);
+    reply((struct botapi_reply){.class = BOTAPI_TRANSIENT, .status = 502, .retry_after_s = -1});
+    expect_wait(2000);
+    assert_true(poll_fails_softly(p));
+    reply((struct botapi_reply){.class = BOTAPI_LIMITED, .retry_after_s = 3});
+    expect_wait(3000);
+    assert_false(poll_fails_softly(p)); /* it asked us to be silent */
+    reply_garbled("{\"ok\":true,\"result\":[{]}");
+    tick();
+    poll_standing(p, &st);
+    assert_int_equal(st.failing_since, since);
+    assert_string_equal(st.reason, "unreadable");
+    for (int e = 0; e < POLL_ERRORS; e++)
+        assert_int_equal(st.errors[e], e == POLL_ERROR_NETWORK || e == POLL_ERROR_5XX ||
+                                           e == POLL_ERROR_429 || e == POLL_ERROR_UNREADABLE);
+    sp.paused = true; /* a person's pause is no failure */
+    tick();
+    poll_standing(p, &st);
+    assert_int_equal(st.failing_since, 0);
+}
+
 static void test_conflict(void **state)
 {
     (void)state;
@@ -260,6 +297,7 @@ int main(void)
         TEST(test_idle_end),
         TEST(test_limited),
         TEST(test_another_kind_starts_anew),
+        TEST(test_standing),
         TEST(test_conflict),
         TEST(test_unauthorized),
         TEST(test_not_found),

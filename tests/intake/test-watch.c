@@ -8,18 +8,28 @@
 static struct watch *w;
 static char url[] = OURS;
 
-static int begin(void **state)
+static int begin_with(void **state, enum intake_mode intake)
 {
     static char root[] = "http://127.0.0.1:1";
     struct err e = ERR_NONE;
 
     set_up(state);
     buf_free(&sp.note);
-    bot = (struct bot_config){.name = "shop", .api_root = root, .webhook_url = url};
+    bot = (struct bot_config){.name = "shop", .api_root = root, .intake = intake, .webhook_url = url};
     struct watch_options o = {.box = (struct spool_box *)&sp, .bot = &bot, .token = "1:first"};
     w = watch_new(&o, &e);
     assert_non_null(w);
     return 0;
+}
+
+static int begin(void **state)
+{
+    return begin_with(state, INTAKE_WEBHOOK);
+}
+
+static int begin_polls(void **state)
+{
+    return begin_with(state, INTAKE_POLL);
 }
 
 static int end(void **state)
@@ -188,6 +198,33 @@ static void test_an_answer_that_is_none(void **state)
     assert_int_equal(sp.note.n, 0);
 }
 
+/* A bot that polls: how much waits, now and then, and oftener while polls fail; nothing else is of interest. */
+static void test_polls(void **state)
+{
+    (void)state;
+    expect_question(MINUTES(1)); /* not into the first polls */
+    say("{\"url\":\"https://other.example/\",\"pending_update_count\":41}");
+    struct watch_status st = status();
+    assert_int_equal(st.pending, 41);
+    assert_int_equal(st.asked_at, now);
+    assert_string_equal(st.advice, "");
+    assert_int_equal(st.wrong_since, 0);
+    assert_int_equal(sp.note.n, 0); /* the poll itself keeps what was before */
+    expect_question(MINUTES(5));
+    say("{\"url\":\"\"}");
+    watch_polls(w, true);
+    expect_question(0);
+    say("{\"url\":\"\",\"pending_update_count\":7}");
+    expect_question(MINUTES(1));
+    reply_network(HTTP_RESET, true, 0);
+    expect_question(SECONDS(5)); /* Telegram is not there at all */
+    say("{\"url\":\"\",\"pending_update_count\":8}");
+    watch_polls(w, false);
+    expect_question(MINUTES(5));
+    say("{\"url\":\"\"}");
+    assert_int_equal(status().pending, 0);
+}
+
 #define WATCH_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -199,6 +236,7 @@ int main(void)
         WATCH_TEST(test_woken_by_an_update),
         WATCH_TEST(test_trouble),
         WATCH_TEST(test_an_answer_that_is_none),
+        cmocka_unit_test_setup_teardown(test_polls, begin_polls, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* How a bot's intake stands, in few words: what alerts, metrics and readiness go by. Made by daemon/bots. */
+#ifndef CORE_STANDING_H
+#define CORE_STANDING_H
+
+#include <stdint.h>
+
+#include "core/config.h"
+
+/* How a poll failed: the labels of tgspool_poll_errors_total. */
+enum poll_error {
+    POLL_ERROR_NETWORK,    /* no answer, or half of one */
+    POLL_ERROR_UNREADABLE, /* an answer that cannot be read */
+    POLL_ERROR_TOKEN,      /* the token's file, read anew, gives none that can be used */
+    POLL_ERROR_401,
+    POLL_ERROR_404,
+    POLL_ERROR_409,
+    POLL_ERROR_429,
+    POLL_ERROR_4XX, /* any other */
+    POLL_ERROR_5XX,
+    POLL_ERRORS
+};
+/* "network", "401", "5xx", ... */
+const char *poll_error_name(enum poll_error e);
+
+struct intake_standing {
+    enum intake_mode mode;
+    int64_t failing_since; /* 0: it works, or a person or the store holds it */
+    char reason[256];      /* why it fails, as a sentence; "" if it does not */
+    int64_t good_at;       /* of the latest good poll, or the latest webhook taken; 0: none since the start */
+    int64_t pending;       /* updates that wait at Telegram; -1: not known */
+    int64_t asked_at;      /* when that was so; 0: never */
+    uint64_t errors[POLL_ERRORS]; /* polls that failed since the start */
+    uint64_t hooks_taken,
+        hooks_refused; /* webhooks since the start: answered 200; wrong secret, or no update */
+};
+
+#endif
