@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/mem.h"
+
 int text_to_i64(struct slice s, int64_t min, int64_t max, int64_t *out)
 {
     size_t i = 0;
@@ -97,6 +99,18 @@ char *text_from_ms(int64_t ms, char out[32])
             return out;
         }
     snprintf(out, 32, ms ? "%lldms" : "%llds", (long long)ms);
+    return out;
+}
+
+char *text_bytes(int64_t bytes, char out[32])
+{
+    static const char *const units[] = {"KB", "MB", "GB", "TB"};
+    double n = (double)bytes / 1024;
+    size_t unit = 0;
+
+    for (; n >= 1000 && unit + 1 < ARRAY_LEN(units); unit++)
+        n /= 1024;
+    snprintf(out, 32, n < 10 && unit ? "%.1f %s" : "%.0f %s", n, units[unit]);
     return out;
 }
 

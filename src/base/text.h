@@ -24,6 +24,9 @@ char *text_from_ms(int64_t ms, char out[32]);
 /* A size: a number of bytes, or a number followed by K, M or G (powers of 1024). Returns 0, or -1. */
 int text_to_size(struct slice s, int64_t *bytes);
 
+/* A size for people: "512 KB", "120 MB", "1.9 GB" (of 1024). out holds at least 32 bytes. Returns out. */
+char *text_bytes(int64_t bytes, char out[32]);
+
 /* RFC 3339 in UTC with milliseconds, "2026-11-29T17:46:08.123Z". out holds at least 32 bytes. Returns out. */
 char *text_time(int64_t unix_ms, char out[32]);
 /* An age for people: "850ms", "12s", "5m", "3h20m", "4d2h". Returns out. */

@@ -162,6 +162,23 @@ static void warn_children(const struct json *children)
                  (long long)waiting, waiting == 1 ? "bot waits" : "bots wait");
 }
 
+/* Whether there is room for more. */
+static void print_disk(const struct json *disk)
+{
+    char free_bytes[32], db[32];
+
+    if (!disk)
+        return;
+    char *held = show_text(disk, "held");
+    cli_print("disk: %s free; the database has %s\n", text_bytes(show_number(disk, "free"), free_bytes),
+              text_bytes(show_number(disk, "db"), db));
+    if (held[0])
+        cli_warn("df -h", "intake is held: %s", held);
+    else if (json_true(json_get(disk, "filling")))
+        cli_warn("tgspool config", "the database is near spool.max_db, where intake stops");
+    free(held);
+}
+
 static void print_status(const struct json *v, bool in_process)
 {
     const struct json *boxes = json_get(v, "boxes");
@@ -178,6 +195,7 @@ static void print_status(const struct json *v, bool in_process)
         free(trouble);
     }
     warn_children(json_get(v, "children"));
+    print_disk(json_get(v, "disk"));
     for (size_t i = 0; i < json_length(boxes); i++)
         warn_box(json_item(boxes, i), now);
 }

@@ -19,6 +19,7 @@ enum deliver_mode { DELIVER_EXEC, DELIVER_WORKER, DELIVER_HTTP, DELIVER_PULL, DE
 
 enum expire_mode { EXPIRE_OFF, EXPIRE_AUTO, EXPIRE_KINDS };
 
+#define RESERVE_AUTO (-1) /* the smaller of 64M and 5 % of the file system */
 #define BOT_NAME_MAX 32
 #define BOTS_MAX 256
 #define EXPIRE_KINDS_MAX 32
@@ -70,6 +71,8 @@ struct config {
     char *dir;
     enum sync_mode sync;
     int64_t sync_ms; /* for SYNC_INTERVAL */
+    int64_t max_db, min_free; /* bytes; 0: no limit */
+    int64_t reserve;          /* bytes; 0: none; or RESERVE_AUTO */
     int64_t cache_bytes;
     unsigned max_children; /* of exec and worker, all bots together */
     char *socket;

@@ -34,6 +34,11 @@ static char *size_text(int64_t bytes)
     return xasprintf("%lld", (long long)bytes);
 }
 
+static char *reserve_text(int64_t bytes)
+{
+    return bytes == 0 ? xstrdup("off") : bytes == RESERVE_AUTO ? xstrdup("auto") : size_text(bytes);
+}
+
 static char *sync_text(const struct config *c)
 {
     return c->sync == SYNC_INTERVAL ? time_text(c->sync_ms) : xstrdup(c->sync == SYNC_OFF ? "off" : "always");
@@ -117,6 +122,9 @@ void option_get(const struct option *o, const struct config *c, const struct bot
         break;
     case OPTION_SIZE:
         add_item(out, NULL, size_text(*FIELD(int64_t, base, o)));
+        break;
+    case OPTION_RESERVE:
+        add_item(out, NULL, reserve_text(*FIELD(int64_t, base, o)));
         break;
     case OPTION_NUMBER:
         out->shape = SHAPE_NUMBER;

@@ -42,9 +42,20 @@ static const struct option rows[] = {
     PLANNED(SECTION_SPOOL, "retain_dead"),
     PLANNED(SECTION_SPOOL, "dedupe_for"),
     PLANNED(SECTION_SPOOL, "archive_dir"),
-    PLANNED(SECTION_SPOOL, "max_db"),
-    PLANNED(SECTION_SPOOL, "min_free"),
-    PLANNED(SECTION_SPOOL, "reserve"),
+    {.section = SECTION_SPOOL, .name = "max_db", .type = OPTION_SIZE, .offset = IN_CONFIG(max_db),
+     .min = 0, .max = INT64_C(16) << 40, .def = "2G", .reloadable = true,
+     .text = "How large the database may become: there intake stops until it is smaller, and at nine tenths of it a "
+             "warning comes. Nothing is deleted to make room. 0: no limit."},
+    {.section = SECTION_SPOOL, .name = "min_free", .type = OPTION_SIZE, .offset = IN_CONFIG(min_free),
+     .min = 0, .max = INT64_C(16) << 40, .def = "256M", .reloadable = true,
+     .text = "What must be free on the disk of dir. With less, intake stops: Telegram keeps the updates, webhooks are "
+             "answered 503, new calls and imports are refused; handlers go on. It resumes by itself with a tenth more. "
+             "0: only a full disk stops it."},
+    {.section = SECTION_SPOOL, .name = "reserve", .type = OPTION_RESERVE, .offset = IN_CONFIG(reserve),
+     .min = 0, .max = INT64_C(16) << 30, .def = "auto", .reloadable = true,
+     .text = "A file in dir that only takes room. On a full disk it is given up, so that the database can be opened and "
+             "handlers can end what they have; intake stops until it can be made again. auto: 64M, at most a twentieth "
+             "of the file system."},
     {.section = SECTION_SPOOL, .name = "cache", .type = OPTION_SIZE, .offset = IN_CONFIG(cache_bytes),
      .min = 64 << 10, .max = INT64_C(16) << 30, .def = "4M",
      .text = "The database's block cache. More helps only those who list and search large spools."},
@@ -284,6 +295,9 @@ void option_add_accepts(struct buf *out, const struct option *o)
         break;
     case OPTION_SIZE:
         buf_printf(out, "a size of %lldK to %lldG", (long long)o->min >> 10, (long long)o->max >> 30);
+        break;
+    case OPTION_RESERVE:
+        buf_printf(out, "auto, off or a size of up to %lldG", (long long)o->max >> 30);
         break;
     case OPTION_NUMBER:
         buf_printf(out, "a number of %lld to %lld", (long long)o->min, (long long)o->max);

@@ -238,6 +238,17 @@ static int set_size(const struct option_reader *r, const struct option *o, const
     return 0;
 }
 
+static int set_reserve(const struct option_reader *r, const struct option *o, const struct node *n,
+                       void *base)
+{
+    int64_t *bytes = FIELD(int64_t, base, o);
+
+    if (!slice_eq_str(text_of(n), "auto") && !slice_eq_str(text_of(n), "off"))
+        return set_size(r, o, n, base);
+    *bytes = slice_eq_str(text_of(n), "auto") ? RESERVE_AUTO : 0;
+    return 0;
+}
+
 static int set_number(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
 {
     int64_t v;
@@ -468,6 +479,7 @@ static const struct type_row types[] = {
     [OPTION_SYNC] = {set_sync, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_TIME] = {set_time, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_SIZE] = {set_size, NULL, NODE_TEXT, NODE_TEXT},
+    [OPTION_RESERVE] = {set_reserve, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_NUMBER] = {set_number, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_MODE] = {set_mode, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_BOOL] = {set_bool, NULL, NODE_TEXT, NODE_TEXT},

@@ -18,6 +18,7 @@ enum option_type {
     OPTION_SYNC,    /* enum sync_mode at the offset; sync_ms is set with it */
     OPTION_TIME,    /* int64_t milliseconds */
     OPTION_SIZE,    /* int64_t bytes */
+    OPTION_RESERVE, /* int64_t bytes, or RESERVE_AUTO */
     OPTION_NUMBER,  /* unsigned */
     OPTION_MODE,    /* unsigned, written in octal */
     OPTION_BOOL,    /* bool */

@@ -254,6 +254,8 @@ static void write_poll(const struct bot *bot, struct json_out *j)
     watch_status(bot->watch, &at);
     json_kv_cstr(j, "mode", "poll");
     json_kv_cstr(j, "state", st.state);
+    if (st.held[0])
+        json_kv_cstr(j, "held", st.held);
     json_kv_int(j, "offset", st.offset);
     event_write_time(j, "answered_at", st.answered_at);
     write_upstream(&at, j);
@@ -275,6 +277,8 @@ static void write_webhook(struct webhook *w, const struct bot *bot, struct json_
     watch_status(bot->watch, &at);
     json_kv_cstr(j, "mode", "webhook");
     json_kv_cstr(j, "state", st.held ? "held" : "taking");
+    if (st.held)
+        json_kv_cstr(j, "held", st.held);
     json_kv_uint(j, "taken", st.taken);
     json_kv_uint(j, "refused", st.refused);
     event_write_time(j, "answered_at", st.answered_at);

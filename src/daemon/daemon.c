@@ -25,9 +25,11 @@
 #include "daemon/reload.h"
 #include "net/listen.h"
 #include "net/loop.h"
+#include "ops/disk.h"
 #include "serve/api.h"
 #include "serve/socket.h"
 #include "spool/spool.h"
+#include "wire/json.h"
 
 #define STATUS_EVERY SECONDS(10)
 /* Beyond the bots' shutdown_wait: what a handler gets between SIGTERM and SIGKILL, and some seconds for us.
@@ -42,6 +44,7 @@ struct daemon {
     struct api *api;
     struct listeners listeners;
     struct socket_server *socket;
+    struct disk *disk;
     struct happened happened;
     int64_t started_at;
     int64_t stop_by; /* TIME_NEVER: not stopping */
@@ -160,6 +163,7 @@ static void reload(struct daemon *d)
     else if (reload_from_file(&d->bots, d->config_path)) {
         const struct config *c = d->bots.setup->config;
         log_setup(c->log_level, c->log_format, d->journal);
+        disk_configure(d->disk, c);
     }
     notify_ready();
 }
@@ -177,6 +181,18 @@ static void on_wake(void *arg)
     spool_begin(d->spool, loop_now(d->loop));
 }
 
+/* Looks at the disk if it is time; intake is held while there is no room. Returns when to be called again. */
+static int64_t watch_disk(struct daemon *d, int64_t now)
+{
+    struct spool_commit_stats st;
+
+    spool_commit_stats(d->spool, &st);
+    int64_t at = disk_tick(d->disk, st.commits, now);
+    const char *why = disk_state(d->disk)->why;
+    spool_hold(d->spool, why[0] ? why : NULL);
+    return at;
+}
+
 static int64_t tick(void *arg)
 {
     struct daemon *d = arg;
@@ -184,6 +200,7 @@ static int64_t tick(void *arg)
 
     if (d->reload)
         reload(d);
+    int64_t disk_at = watch_disk(d, now);
     spool_work(d->spool);
     bots_tick(&d->bots, now);
     api_tick(d->api);
@@ -202,6 +219,7 @@ static int64_t tick(void *arg)
     }
     deadline = earlier(deadline, report(d, now));
     deadline = earlier(deadline, d->stop_by);
+    deadline = earlier(deadline, disk_at);
     deadline = earlier(deadline, api_next_deadline(d->api));
     return earlier(deadline, spool_next_deadline(d->spool));
 }
@@ -241,7 +259,27 @@ static int open_spool(struct daemon *d, const struct config *c, struct err *e)
     if (!d->spool)
         return -1;
     spool_begin(d->spool, d->started_at);
+    d->disk = disk_new(c->dir, NULL);
+    disk_configure(d->disk, c);
+    watch_disk(d, d->started_at);
     return 0;
+}
+
+/* For the API: the value of "disk" in the status. */
+static void write_disk(void *arg, struct json_out *j)
+{
+    const struct disk_state *s = disk_state(arg);
+
+    json_object(j);
+    json_kv_int(j, "free", s->free_bytes);
+    json_kv_int(j, "total", s->total_bytes);
+    json_kv_int(j, "db", s->db_bytes);
+    json_kv_int(j, "reserve", s->reserve_bytes);
+    json_kv_bool(j, "low", s->low_since != 0);
+    json_kv_bool(j, "filling", s->filling_since != 0);
+    json_kv_bool(j, "full", s->full_since != 0);
+    json_kv_cstr(j, "held", s->why[0] ? s->why : NULL);
+    json_object_end(j);
 }
 
 static int start_api(struct daemon *d, const struct config *c, struct err *e)
@@ -260,6 +298,8 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .give_back = bots_give_back,
         .give_back_end = bots_give_back_end,
         .arg = &d->bots,
+        .disk_status = write_disk,
+        .disk_arg = d->disk,
         .happened = happened_log,
         .happened_arg = &d->happened,
     };
@@ -280,6 +320,7 @@ static void stop_all(struct daemon *d)
     bots_clear(&d->bots);
     if (d->spool)
         spool_close(d->spool);
+    disk_free(d->disk);
     loop_free(d->loop);
 }
 

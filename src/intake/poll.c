@@ -87,6 +87,7 @@ struct poll {
     uint64_t errors[POLL_ERRORS];
 };
 
+static const char *held_by(const struct poll *p, char why[256]);
 static bool step_waiting(struct poll *p, int64_t now);
 static bool step_noting(struct poll *p, int64_t now);
 static bool step_asking(struct poll *p, int64_t now);
@@ -203,6 +204,9 @@ void poll_set_token(struct poll *p, const char *token)
 
 void poll_status(const struct poll *p, struct poll_status *out)
 {
+    char why[256];
+    const char *held = p->state == HELD ? held_by(p, why) : NULL;
+
     *out = (struct poll_status){
         .state = state_names[p->state],
         .trouble_since = p->trouble.since,
@@ -211,6 +215,7 @@ void poll_status(const struct poll *p, struct poll_status *out)
         .answered_at = p->answered_at,
         .offset = p->position.offset,
     };
+    snprintf(out->held, sizeof(out->held), "%s", held ? held : "");
     snprintf(out->trouble, sizeof(out->trouble), "%s", p->trouble.since ? p->trouble.text : "");
 }
 
@@ -258,12 +263,14 @@ static int64_t growing_wait(const struct poll *p, int kind, int64_t first)
 }
 
 /* Why nothing may be taken in now; NULL if it may. */
-static const char *held_by(struct poll *p, char why[256])
+static const char *held_by(const struct poll *p, char why[256])
 {
     struct spool_box_status st;
 
     if (!spool_healthy(p->spool, why))
         return why;
+    if (spool_held(p->spool))
+        return spool_held(p->spool);
     spool_box_status(p->box, &st);
     if (!st.paused_intake)
         return NULL;

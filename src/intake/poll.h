@@ -53,6 +53,7 @@ struct poll_status {
     int64_t trouble_since; /* 0: none */
     unsigned tries;        /* failed, since then */
     char trouble[640];     /* why, and what to do; "" if none */
+    char held[256];        /* why, while it is held; else "" */
     int64_t next_at;       /* of the next request, while waiting */
     int64_t answered_at;   /* of the latest good answer; 0: none yet */
     int64_t offset;        /* confirmed by the next request; 0: none */

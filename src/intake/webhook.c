@@ -296,6 +296,10 @@ static const char *held_by(struct webhook *w, const struct hook *h, int *after_s
         *after_s = AFTER_STORE;
         return "the store does not write";
     }
+    if (spool_held(w->spool)) {
+        *after_s = AFTER_PAUSE;
+        return "there is no room for more on the disk";
+    }
     spool_box_status(h->box, &st);
     if (st.paused_intake) {
         *after_s = AFTER_PAUSE;

@@ -14,6 +14,8 @@
 #include "serve/lease.h"
 #include "serve/tail.h"
 
+#define NO_ROOM_AFTER_S 30 /* Retry-After */
+
 struct route {
     const char *method;
     const char *path; /* one that ends with '/' is a prefix; a '*' stands for one segment */
@@ -133,6 +135,18 @@ void api_fail_store(struct api_call *c)
         snprintf(why, sizeof(why), "the last write failed");
     snprintf(message, sizeof(message), "the store does not take this now: %s; ask again", why);
     fail(c, 503, "unavailable", 5, message);
+}
+
+bool api_has_room(struct api_call *c)
+{
+    const char *why = spool_held(c->api->sp);
+    char message[400];
+
+    if (!why)
+        return true;
+    snprintf(message, sizeof(message), "nothing new is taken now: %s; what is there goes on", why);
+    fail(c, 503, "no_room", NO_ROOM_AFTER_S, message);
+    return false;
 }
 
 static void drop_held(struct api_call *c)
@@ -330,7 +344,7 @@ void api_tick(struct api *api)
 
 int64_t api_next_deadline(const struct api *api)
 {
-    if (!list_empty(&api->work))
+    if (!list_empty(&api->work) && !spool_batch_full(api->sp)) /* else the spool's own deadline comes first */
         return 0;
     const int64_t at[] = {leases_next_deadline(api->leases), tail_next_deadline(api->tail),
                           handovers_next_deadline(api->handovers)};

@@ -48,6 +48,9 @@ struct api_hooks {
     void *(*give_back)(void *arg, const char *bot, given_back_fn *told, void *told_arg, char why[256]);
     void (*give_back_end)(void *given);
     void *arg;
+    /* Writes one JSON value: how the disk stands (with disk_arg). */
+    void (*disk_status)(void *arg, struct json_out *j);
+    void *disk_arg;
     /* Is told all that happens in the spool as well, since that has one watcher. */
     spool_happened_fn *happened;
     void *happened_arg;

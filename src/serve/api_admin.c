@@ -133,6 +133,10 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
         write_box(&j, api, b);
     json_array_end(&j);
     write_commits(&j, api->sp);
+    if (api->hooks.disk_status) {
+        json_key(&j, "disk");
+        api->hooks.disk_status(api->hooks.disk_arg, &j);
+    }
     json_object_end(&j);
     json_end(&j);
     api_answer(c, 200, buf_slice(&out));

@@ -148,6 +148,17 @@ static void job_written(void *arg, bool ok)
         api_fail_store(job->call);
 }
 
+/* The disk has no room for more copies. Those that were made stay, and a later replay passes them by. */
+static void job_cut(void *arg, bool ok)
+{
+    struct job *job = arg;
+
+    (void)ok;
+    job->finished = job->lost = true;
+    if (job->call && api_has_room(job->call))
+        api_fail_store(job->call);
+}
+
 static bool pick(void *arg, struct spool_box *b, const struct event *ev, const struct event_state *st)
 {
     struct job *job = arg;
@@ -199,6 +210,11 @@ static void job_slice(struct api_work *w, int64_t until_us)
     struct job *job = list_item(w, struct job, work);
     struct api *api = job->api;
 
+    if (job->act->on_ended && spool_held(api->sp)) {
+        list_del(&job->work.link);
+        spool_on_durable(api->sp, job_cut, job);
+        return;
+    }
     do {
         if (job->n_picked == 0 && !job->at_end) {
             job->at_end = spool_each(api->sp, &job->filter, &job->cursor, PICK, false, pick, job);
@@ -407,7 +423,7 @@ static void handle(struct api_call *c, const struct act *act, const struct param
         one_id(c, act, id->text, force);
     else if (ids)
         many_ids(c, act, ids->json, force);
-    else
+    else if (!act->on_ended || api_has_room(c)) /* each replay is a copy */
         by_filter(c, act, p, force);
 }
 

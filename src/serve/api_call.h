@@ -56,6 +56,8 @@ void api_fail(struct api_call *c, int status, const char *code, const char *fmt,
     __attribute__((format(printf, 4, 5)));
 void api_fail_params(struct api_call *c, const struct param_error *e);
 void api_fail_store(struct api_call *c); /* 503: the store does not write */
+/* Whether there is room for what adds to the spool; answers 503 if there is none. */
+bool api_has_room(struct api_call *c);
 /* Answers 200 with body (taken) when all that is in the batch so far is durable; 503 if it was lost. */
 void api_answer_durable(struct api_call *c, int status, struct buf *body);
 /* Appends {"code","message"} as the value of "error" to an object that is being written. */

@@ -173,7 +173,7 @@ void api_post_call(struct api_call *c, const struct api_request *r, const struct
     bool once = false;
     uint64_t seq = 0;
 
-    struct spool_box *out = out_of(c, r);
+    struct spool_box *out = api_has_room(c) ? out_of(c, r) : NULL;
     if (!out)
         return;
     if (read_call(r, p, &call, &body, &once, &e) < 0 || read_key(p, false, &key, &e) < 0) {

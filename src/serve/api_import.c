@@ -138,9 +138,10 @@ static void import_slice(struct api_work *w, int64_t until_us)
 
 void api_import(struct api_call *c, const struct api_request *r, const struct params *p)
 {
-    struct import *im = xcalloc(1, sizeof(*im));
-
     (void)p;
+    if (!api_has_room(c))
+        return;
+    struct import *im = xcalloc(1, sizeof(*im));
     im->call = c;
     im->rest = r->body;
     im->work.slice = import_slice;

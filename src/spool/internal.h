@@ -83,6 +83,7 @@ struct spool {
     struct list boxes, claiming, remembered, again;
     bool broken; /* a read failed in this tick: spool_commit fails the store */
     struct err broken_why;
+    char held_why[200]; /* "": not held */
     bool was_failed;
     unsigned work_left, expire_left; /* of this tick */
     uint64_t batch_events;

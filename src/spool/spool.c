@@ -140,6 +140,16 @@ bool spool_healthy(const struct spool *sp, char why[256])
     return false;
 }
 
+void spool_hold(struct spool *sp, const char *why)
+{
+    snprintf(sp->held_why, sizeof(sp->held_why), "%s", why ? why : "");
+}
+
+const char *spool_held(const struct spool *sp)
+{
+    return sp->held_why[0] ? sp->held_why : NULL;
+}
+
 void spool_on_written(struct spool *sp, spool_done_fn *fn, void *arg)
 {
     store_on_done(sp->store, false, fn, arg);

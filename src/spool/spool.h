@@ -58,6 +58,12 @@ int64_t spool_next_deadline(const struct spool *sp); /* TIME_NEVER: nothing to w
  * sentence. */
 bool spool_healthy(const struct spool *sp, char why[256]);
 
+/* While there is no room, nothing new is to be taken in: intake and whoever brings calls or imports ask first. What is
+ * accepted all the same is kept; claims and completions go on. why: a sentence, copied; NULL ends it. Lasts as long as
+ * the process. */
+void spool_hold(struct spool *sp, const char *why);
+const char *spool_held(const struct spool *sp); /* why; NULL: it is not */
+
 /* Called once when everything that was put into the open batch so far is written (and synced, as the options
  * say), or was lost (ok = false). */
 typedef void spool_done_fn(void *arg, bool ok);

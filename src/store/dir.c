@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "store/reserve.h"
 
 #define MARKER "SPOOL"
 #define MARKER_TEXT "tgspool spool; schema "
@@ -83,7 +84,7 @@ static int check_empty(const char *path, struct err *e)
     while (rc == 0 && (entry = readdir(dir)) != NULL) {
         const char *n = entry->d_name;
         if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "lock") && strcmp(n, "db") &&
-            strcmp(n, MARKER ".new"))
+            strcmp(n, MARKER ".new") && strcmp(n, RESERVE_NAME))
             rc = err_set(
                 e, EX_CONFIG,
                 "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", path,

@@ -1,7 +1,9 @@
 /* The spool's directory: who may use it, whether it is one of ours, and which schema it holds. Its content:
  *   lock     held while a process uses the directory; holds its pid
  *   SPOOL    the marker: written last when a spool is made, so that a half-made one is told from a damaged
- * one db/      RocksDB's */
+ * one
+ *   reserve  room for hard times: store/reserve.h
+ *   db/      RocksDB's */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 

@@ -5,4 +5,5 @@ libstore_a_SOURCES = \
 	src/store/commit.c src/store/commit.h \
 	src/store/db.c src/store/db.h \
 	src/store/dir.c src/store/dir.h \
-	src/store/overlay.c src/store/overlay.h
+	src/store/overlay.c src/store/overlay.h \
+	src/store/reserve.c src/store/reserve.h

@@ -185,7 +185,7 @@ class Spool:
         self.process = None
         self.level = level
         self.bots = {}
-        self.spool = {}
+        self.spool = {"reserve": "off"}  # many daemons run at once, each would take 64 MB
         self.listen = {}
         if api:
             self.add_bot("shop", api_root=api.url)

@@ -108,6 +108,12 @@ bool spool_healthy(const struct spool *s, char why[256])
     return !sp.sick;
 }
 
+const char *spool_held(const struct spool *s)
+{
+    (void)s;
+    return sp.held;
+}
+
 void spool_box_status(struct spool_box *b, struct spool_box_status *out)
 {
     (void)b;

@@ -42,6 +42,7 @@ struct fake_spool {
     void *args[16];
     size_t n_fns;
     bool sick, paused, fail_accept;
+    const char *held; /* why there is no room */
     struct buf note, open_note; /* what is kept of before */
     unsigned forgotten;
 };

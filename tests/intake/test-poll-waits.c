@@ -201,6 +201,24 @@ static void test_pause(void **state)
     expect_asked(0, 100);
 }
 
+static void test_no_room(void **state)
+{
+    struct poll_status st;
+
+    (void)state;
+    tick();
+    sp.held = "the disk has 120 MB free, needs 256 MB";
+    assert_int_equal(tick(), TIME_NEVER);
+    assert_int_equal(api.cancels, 1);
+    poll_status(p, &st);
+    assert_string_equal(st.state, "held");
+    assert_string_equal(st.held, sp.held);
+    sp.held = NULL;
+    expect_asked(0, 100);
+    poll_status(p, &st);
+    assert_string_equal(st.held, "");
+}
+
 static void test_sick_store(void **state)
 {
     (void)state;
@@ -303,6 +321,7 @@ int main(void)
         TEST(test_not_found),
         TEST(test_reload_ends_the_wait),
         TEST(test_pause),
+        TEST(test_no_room),
         TEST(test_rests_only_when_nothing_is_under_way),
         TEST(test_sick_store),
         TEST(test_stop),

@@ -78,6 +78,7 @@ static struct {
     size_t n;
     enum accepted as;
     bool sick, full;
+    const char *held;
     spool_done_fn *fns[64];
     void *args[64];
     size_t n_fns;
@@ -87,6 +88,12 @@ bool spool_healthy(const struct spool *s, char why[256])
 {
     (void)s, (void)why;
     return !sp.sick;
+}
+
+const char *spool_held(const struct spool *s)
+{
+    (void)s;
+    return sp.held;
 }
 
 void spool_box_status(struct spool_box *b, struct spool_box_status *out)
@@ -347,6 +354,9 @@ static void test_held(void **state)
     shop.paused = true;
     expect_later(30);
     expect(&(struct ask){.secret = "wrong"}, 401); /* that we are held is not for everyone */
+    sp.held = "the disk has 120 MB free, needs 256 MB";
+    expect_later(30);
+    sp.held = NULL;
     sp.sick = true;
     expect_later(10);
     sp.sick = sp.full = shop.paused = false;

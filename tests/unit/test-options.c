@@ -30,6 +30,9 @@ static void test_defaults(void **state)
     (void)state;
     assert_string_equal(c->dir, "/var/lib/tgspool");
     assert_int_equal(c->sync, SYNC_ALWAYS);
+    assert_int_equal(c->max_db, INT64_C(2) << 30);
+    assert_int_equal(c->min_free, 256 << 20);
+    assert_int_equal(c->reserve, RESERVE_AUTO);
     assert_int_equal(c->cache_bytes, 4 << 20);
     assert_int_equal(c->max_children, 64);
     assert_string_equal(c->socket, "/run/tgspool/tgspool.sock");
@@ -263,6 +266,8 @@ static const struct {
     {"spool: {sync: sometimes}\n" EXEC, "f:1:15:", "accepted: always, off or a time of 1ms to 10s"},
     {"spool: {sync: 11s}\n" EXEC, "f:1:15:", "out of range"},
     {"spool: {cache: 4MB}\n" EXEC, "f:1:16:", "a number with K, M or G"},
+    {"spool: {reserve: some}\n" EXEC, "f:1:18:", "accepted: auto, off or a size of up to 16G"},
+    {"spool: {min_free: -1}\n" EXEC, "f:1:19:", "a number with K, M or G"},
     {"spool: {cache: 1}\n" EXEC, "f:1:16:", "out of range; accepted: a size of 64K to 16G"},
     {"listen: {socket_mode: 0680}\n" EXEC, "f:1:23:", "octal"},
     {"listen: {socket_mode: 7777}\n" EXEC,
@@ -508,7 +513,7 @@ static void test_show_is_a_config(void **state)
 {
     static const char *const texts[] = {
         EXEC,
-        "spool: {dir: '/with blank: and \"quote\" # x', sync: 1s, cache: 65K}\n"
+        "spool: {dir: '/with blank: and \"quote\" # x', sync: 1s, reserve: off, min_free: 0, cache: 65K}\n"
         "listen: {socket_group: '-x', socket_mode: 007}\n"
         "bots:\n  a:\n    token_file: \"/\\u00e4\\\\\"\n    command: a 'b \"c' \"d'e\" \\\\ '' ünï\n"
         "    expire: {poll: 90s, message: 1d}\n    retry: [100ms, 0]\n"

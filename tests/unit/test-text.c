@@ -137,6 +137,28 @@ static void ages(void **state)
         assert_string_equal(text_age(rows[i].ms, out), rows[i].text);
 }
 
+static void sizes_for_people(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 KB"},
+        {511, "0 KB"},
+        {512 << 10, "512 KB"},
+        {1023 << 10, "1.0 MB"},
+        {120 << 20, "120 MB"},
+        {2040109466, "1.9 GB"},
+        {INT64_C(4) << 40, "4.0 TB"},
+        {INT64_C(3000) << 40, "3000 TB"},
+    };
+    char out[32];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_string_equal(text_bytes(rows[i].bytes, out), rows[i].text);
+}
+
 static void clean(struct slice in, size_t max, bool lines, const char *want)
 {
     struct buf b = BUF_EMPTY;
@@ -269,6 +291,7 @@ int main(void)
         cmocka_unit_test(sizes),
         cmocka_unit_test(points_in_time),
         cmocka_unit_test(ages),
+        cmocka_unit_test(sizes_for_people),
         cmocka_unit_test(utf8_is_kept_and_the_rest_replaced),
         cmocka_unit_test(control_characters_become_blanks),
         cmocka_unit_test(cut_between_characters),
