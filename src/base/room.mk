@@ -12,4 +12,5 @@ libbase_a_SOURCES = \
 	src/base/log.c src/base/log.h \
 	src/base/mem.c src/base/mem.h \
 	src/base/random.c src/base/random.h \
-	src/base/text.c src/base/text.h
+	src/base/text.c src/base/text.h \
+	src/base/tree.c src/base/tree.h

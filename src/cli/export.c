@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/show.h"
+#include "cli/still.h"
 
 #define PAGE "500"
 
@@ -73,22 +74,36 @@ static FILE *open_output(const char *path, struct err *e)
     return f;
 }
 
+/* The daemon shall not be burdened: its checkpoint is read here. Who may not read that is answered by the daemon. */
+static struct request *open_source(const struct cli *cli, struct still **still, struct err *e)
+{
+    *still = still_open(cli, e);
+    if (*still)
+        return request_look(still_dir(*still), e);
+    if (e->exit_code != EX_NOPERM)
+        return NULL;
+    *e = ERR_NONE;
+    return request_open(cli, NEED_READ, e);
+}
+
 static int run_export(struct cli *cli, int argc, char **argv)
 {
     struct err e = ERR_NONE;
     uint64_t n = 0;
     const char *path = argc ? argv[0] : "-";
     bool to_stdout = strcmp(path, "-") == 0;
-    FILE *out = stdout;
+    FILE *out = to_stdout ? stdout : NULL;
 
-    struct request *q = request_open(cli, NEED_READ, &e);
-    if (!q)
-        return cli_fail_err(&e);
-    if (!to_stdout && !(out = open_output(path, &e)))
-        return show_failure(q, &e);
-    int rc = pages(cli, q, out, &n, &e);
+    struct still *still;
+    struct request *q = open_source(cli, &still, &e);
+    int rc = q ? 0 : -1;
+    if (rc == 0 && !to_stdout && !(out = open_output(path, &e)))
+        rc = -1;
+    if (rc == 0)
+        rc = pages(cli, q, out, &n, &e);
     request_close(q);
-    if (!to_stdout) {
+    still_close(still);
+    if (!to_stdout && out) {
         bool bad = fflush(out) != 0 || fsync(fileno(out)) < 0 || ferror(out);
         bad |= fclose(out) != 0;
         if (rc == 0 && bad)

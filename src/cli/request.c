@@ -28,7 +28,8 @@
 #define ANSWER_MAX (64u << 20) /* a page with payloads is far smaller */
 #define PATIENCE SECONDS(30)
 #define IMPORT_EXTRA SECONDS(120) /* thousands of events are written to perhaps a slow disk */
-#define CONNECT_S 10              /* a daemon that is stopped takes some connections, then none */
+#define LOOK_CACHE (4 << 20)
+#define CONNECT_S 10 /* a daemon that is stopped takes some connections, then none */
 
 struct request {
     struct config *config; /* NULL where only the socket was needed */
@@ -98,12 +99,18 @@ static void attach_bots(struct request *q, bool only_look)
     }
 }
 
+static void start_api(struct request *q)
+{
+    const struct api_hooks hooks = {
+        .version = PACKAGE_VERSION, .started_at = clock_now(), .now = clock_now, .us = clock_boot_us};
+
+    q->api = api_new(q->sp, &hooks);
+}
+
 static int open_spool(struct request *q, enum request_need need, struct err *e)
 {
     const struct config *c = q->config;
     const struct spool_options o = {.dir = c->dir, .cache_bytes = c->cache_bytes, .sync = SYNC_ALWAYS};
-    const struct api_hooks hooks = {
-        .version = PACKAGE_VERSION, .started_at = clock_now(), .now = clock_now, .us = clock_boot_us};
     int schema;
     long pid;
 
@@ -126,7 +133,7 @@ static int open_spool(struct request *q, enum request_need need, struct err *e)
     snprintf(q->who, sizeof(q->who), "uid %ld (command)", (long)getuid());
     spool_begin(q->sp, clock_now());
     attach_bots(q, need == NEED_READ);
-    q->api = api_new(q->sp, &hooks);
+    start_api(q);
     return 0;
 }
 
@@ -166,6 +173,20 @@ struct request *request_open(const struct cli *cli, enum request_need need, stru
         return q;
     request_close(q);
     return NULL;
+}
+
+struct request *request_look(const char *dir, struct err *e)
+{
+    struct request *q = xcalloc(1, sizeof(*q));
+    const struct spool_options o = {.dir = dir, .cache_bytes = LOOK_CACHE};
+
+    q->sp = spool_look(&o, clock_now(), e);
+    if (!q->sp) {
+        free(q);
+        return NULL;
+    }
+    start_api(q);
+    return q;
 }
 
 void request_close(struct request *q)

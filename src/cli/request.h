@@ -19,6 +19,8 @@ enum request_need {
 
 /* Returns NULL and e if neither works: EX_UNAVAILABLE with the command to run, EX_NOPERM, EX_TEMPFAIL, ... */
 struct request *request_open(const struct cli *cli, enum request_need need, struct err *e);
+/* Asks a directory that stands still (cli/still.h, a backup) in-process; it is only looked at. */
+struct request *request_look(const char *dir, struct err *e);
 void request_close(struct request *q); /* harmless with NULL */
 bool request_in_process(const struct request *q);
 

@@ -21,6 +21,8 @@ libcli_a_SOURCES = \
 	src/cli/run.c \
 	src/cli/show.c src/cli/show.h \
 	src/cli/status.c \
+	src/cli/still.c src/cli/still.h \
 	src/cli/tail.c \
+	src/cli/verify.c src/cli/verify.h \
 	src/cli/version.c \
 	src/cli/webhook.c src/cli/webhook.h

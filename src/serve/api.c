@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "serve/api_call.h"
+#include "serve/checkpoint.h"
 #include "serve/handover.h"
 #include "serve/lease.h"
 #include "serve/tail.h"
@@ -56,6 +57,8 @@ static const struct route routes[] = {
     {"POST", "/v1/resume", api_resume, pause_names, false},
     {"POST", "/v1/bots/*/handover", handover_post, handover_names, false},
     {"GET", "/v1/bots/*/handover", handover_get, handover_names, false},
+    {"POST", "/v1/checkpoint", checkpoint_post, none, false},
+    {"DELETE", "/v1/checkpoint/", checkpoint_delete, none, false},
     {"GET", "/v1/status", api_status, none, false},
     {"GET", "/v1/tail", tail_get, tail_names, false},
     {"GET", "/healthz", api_healthz, none, false},
@@ -339,6 +342,7 @@ void api_tick(struct api *api)
     leases_serve(api->leases);
     tail_serve(api->tail);
     handovers_serve(api->handovers);
+    checkpoints_serve(api->checkpoints);
     run_work(api);
 }
 
@@ -347,7 +351,8 @@ int64_t api_next_deadline(const struct api *api)
     if (!list_empty(&api->work) && !spool_batch_full(api->sp)) /* else the spool's own deadline comes first */
         return 0;
     const int64_t at[] = {leases_next_deadline(api->leases), tail_next_deadline(api->tail),
-                          handovers_next_deadline(api->handovers)};
+                          handovers_next_deadline(api->handovers),
+                          checkpoints_next_deadline(api->checkpoints)};
     int64_t first = TIME_NEVER;
     for (size_t i = 0; i < ARRAY_LEN(at); i++)
         first = at[i] < first ? at[i] : first;
@@ -366,6 +371,7 @@ struct api *api_new(struct spool *sp, const struct api_hooks *hooks)
     api->leases = leases_new(api);
     api->tail = tail_new(api);
     api->handovers = handovers_new(api);
+    api->checkpoints = checkpoints_new(api);
     return api;
 }
 
@@ -376,6 +382,7 @@ void api_free(struct api *api)
     while (!list_empty(&api->calls))
         call_free(list_item(api->calls.next, struct api_call, link));
     api_jobs_free(api);
+    checkpoints_free(api->checkpoints);
     handovers_free(api->handovers);
     tail_free(api->tail);
     leases_free(api->leases);

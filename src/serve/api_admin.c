@@ -116,11 +116,16 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
     (void)r;
     (void)p;
     bool healthy = spool_healthy(api->sp, why);
+    char instance[33];
+    uint64_t generation;
+    spool_identity(api->sp, instance, &generation);
     json_start(&j, &out);
     json_object(&j);
     json_kv_cstr(&j, "version", api->hooks.version);
     event_write_time(&j, "started_at", api->hooks.started_at);
     event_write_time(&j, "now", api_now(api));
+    json_kv_cstr(&j, "instance", instance);
+    json_kv_uint(&j, "generation", generation);
     json_kv_bool(&j, "healthy", healthy);
     json_kv_cstr(&j, "trouble", healthy ? NULL : why);
     if (api->hooks.children_status) {

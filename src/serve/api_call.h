@@ -28,6 +28,7 @@ struct api {
     struct leases *leases;
     struct tail *tail;
     struct handovers *handovers;
+    struct checkpoints *checkpoints;
 };
 
 struct api_call {

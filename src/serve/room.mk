@@ -9,6 +9,7 @@ libserve_a_SOURCES = \
 	src/serve/api_import.c \
 	src/serve/api_list.c \
 	src/serve/api_params.c src/serve/api_params.h \
+	src/serve/checkpoint.c src/serve/checkpoint.h \
 	src/serve/dropin.c src/serve/dropin.h src/serve/dropin_bot.h \
 	src/serve/dropin_answer.c src/serve/dropin_answer.h \
 	src/serve/dropin_consumer.c \

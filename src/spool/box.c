@@ -131,8 +131,10 @@ void boxes_save(struct spool *sp)
 
     list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
-        if (!b->dirty || !spool_usable(sp))
+        if (!b->dirty || !spool_usable(sp) || sp->look)
             continue;
+        if (sp->identity_new)
+            identity_save(sp);
         b->rec.breaker_open = b->breaker.open;
         b->rec.breaker_cause = b->breaker.cause;
         b->rec.breaker_since = b->breaker.since;

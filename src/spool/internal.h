@@ -79,6 +79,9 @@ struct remembered {
 
 struct spool {
     struct store *store;
+    bool look; /* only looked at: nothing is put */
+    struct identity_record identity;
+    bool identity_new;      /* not written yet */
     int64_t now, opened_at; /* opened_at: of the last (re)open */
     struct list boxes, claiming, remembered, again;
     bool broken; /* a read failed in this tick: spool_commit fails the store */
@@ -144,6 +147,12 @@ uint64_t box_unfinished(const struct spool_box *b);
 uint32_t box_open_epoch(const struct spool_box *b); /* events of later epochs wait */
 void box_add_unfinished(struct spool_box *b, uint32_t epoch);
 void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
+
+/* ---- identity.c --------------------------------------------------------------------------------- */
+
+int identity_load(struct spool *sp);   /* 0 or -1 */
+void identity_save(struct spool *sp);  /* with the open batch */
+void identity_renew(struct spool *sp); /* a new generation, with the open batch */
 
 /* ---- claim.c ------------------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@ libspool_a_SOURCES = \
 	src/spool/claim.c \
 	src/spool/finish.c \
 	src/spool/gather.c src/spool/gather.h \
+	src/spool/identity.c \
 	src/spool/import.c \
 	src/spool/internal.h \
 	src/spool/lanes.c \

@@ -8,6 +8,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "spool/internal.h"
+#include "store/checkpoint.h"
 
 static void spool_free(struct spool *sp)
 {
@@ -18,7 +19,7 @@ static void spool_free(struct spool *sp)
     free(sp);
 }
 
-struct spool *spool_open(const struct spool_options *options, int64_t now, struct err *e)
+static struct spool *spool_new(int64_t now)
 {
     struct spool *sp = xcalloc(1, sizeof(*sp));
 
@@ -29,18 +30,37 @@ struct spool *spool_open(const struct spool_options *options, int64_t now, struc
     list_init(&sp->claiming);
     list_init(&sp->remembered);
     list_init(&sp->again);
-    sp->store = store_open(options->dir, options->cache_bytes, options->sync, options->sync_ms, e);
-    if (!sp->store) {
-        spool_free(sp);
-        return NULL;
-    }
-    if (boxes_load(sp) < 0) {
-        *e = sp->broken_why;
-        store_close(sp->store, now);
-        spool_free(sp);
-        return NULL;
-    }
     return sp;
+}
+
+/* Reads what is kept in memory; ends sp if it cannot. */
+static struct spool *loaded(struct spool *sp, struct err *e)
+{
+    if (sp->store && identity_load(sp) == 0 && boxes_load(sp) == 0)
+        return sp;
+    if (sp->store) {
+        *e = sp->broken_why;
+        store_close(sp->store, sp->now);
+    }
+    spool_free(sp);
+    return NULL;
+}
+
+struct spool *spool_open(const struct spool_options *options, int64_t now, struct err *e)
+{
+    struct spool *sp = spool_new(now);
+
+    sp->store = store_open(options->dir, options->cache_bytes, options->sync, options->sync_ms, e);
+    return loaded(sp, e);
+}
+
+struct spool *spool_look(const struct spool_options *options, int64_t now, struct err *e)
+{
+    struct spool *sp = spool_new(now);
+
+    sp->look = true;
+    sp->store = store_look(options->dir, options->cache_bytes, e);
+    return loaded(sp, e);
 }
 
 void spool_close(struct spool *sp)
@@ -66,7 +86,7 @@ static void recover(struct spool *sp)
     sp->was_failed = true; /* the breakers in memory know more than the store */
     sp->opened_at = sp->now;
     sp->marks_from = sp->marks_due = INT64_MIN;
-    if (boxes_load(sp) < 0)
+    if (identity_load(sp) < 0 || boxes_load(sp) < 0)
         return;
     list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
@@ -186,4 +206,37 @@ void spool_commit_stats(const struct spool *sp, struct spool_commit_stats *out)
                                        .last_us = s->last_us,
                                        .max_us = s->max_us,
                                        .total_us = s->total_us};
+}
+
+/* ---- checkpoints -------------------------------------------------------------------------------- */
+
+int spool_checkpoint_begin(struct spool *sp, struct err *e)
+{
+    return checkpoint_begin(sp->store, e);
+}
+
+bool spool_checkpoint_ready(struct spool *sp)
+{
+    return checkpoint_ready(sp->store);
+}
+
+int spool_checkpoint_make(struct spool *sp, char id[SPOOL_CHECKPOINT_ID], struct err *e)
+{
+    return checkpoint_make(sp->store, id, e);
+}
+
+char *spool_checkpoint_path(struct spool *sp, const char *id)
+{
+    return checkpoint_path(sp->store, id);
+}
+
+bool spool_checkpoint_remove_some(struct spool *sp, const char *id)
+{
+    return checkpoint_remove_some(sp->store, id);
+}
+
+void spool_checkpoints_each(struct spool *sp, void (*each)(void *arg, const char *id, int64_t made_at),
+                            void *arg)
+{
+    checkpoints_each(sp->store, each, arg);
 }

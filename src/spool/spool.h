@@ -42,8 +42,15 @@ struct spool_options {
  * pid is named), EX_CONFIG for a newer schema or a foreign directory, EX_IOERR or EX_DATAERR (corruption)
  * otherwise. */
 struct spool *spool_open(const struct spool_options *options, int64_t now, struct err *e);
+/* Opens a checkpoint, a backup, or a spool whose lock the caller has, only to look at it: nothing is written, and no
+ * verb but those of looking may be used. Of options dir and cache count. */
+struct spool *spool_look(const struct spool_options *options, int64_t now, struct err *e);
 /* Commits what is open and closes. Callbacks not yet run are run with ok = false. */
 void spool_close(struct spool *sp);
+
+/* Who it is: an instance (32 hex digits) that stays, and a generation that only grows and is new whenever the spool was
+ * made, restored or repaired. */
+void spool_identity(const struct spool *sp, char instance[33], uint64_t *generation);
 
 /* ---- the tick ----------------------------------------------------------------------------------- */
 
@@ -362,6 +369,17 @@ void spool_watch(struct spool *sp, spool_happened_fn *fn, void *arg); /* one wat
  * Returns the number of faults. Only between commit and begin. */
 typedef void spool_fault_fn(void *arg, const char *sentence);
 unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg);
+
+/* ---- checkpoints: see store/checkpoint.h -------------------------------------------------------- */
+
+#define SPOOL_CHECKPOINT_ID 17
+int spool_checkpoint_begin(struct spool *sp, struct err *e);
+bool spool_checkpoint_ready(struct spool *sp);
+int spool_checkpoint_make(struct spool *sp, char id[SPOOL_CHECKPOINT_ID], struct err *e);
+char *spool_checkpoint_path(struct spool *sp, const char *id); /* to be freed */
+bool spool_checkpoint_remove_some(struct spool *sp, const char *id);
+void spool_checkpoints_each(struct spool *sp, void (*each)(void *arg, const char *id, int64_t made_at),
+                            void *arg);
 
 /* Commit times and sizes since start, for metrics. */
 struct spool_commit_stats {

@@ -151,6 +151,8 @@ static void work_box(struct spool_box *b)
 
 void spool_work(struct spool *sp)
 {
+    if (sp->look)
+        return;
     marks_expire(sp);
     list_each(&sp->boxes, it) {
         if (!spool_usable(sp) || sp->work_left == 0)
@@ -180,6 +182,8 @@ int64_t spool_next_deadline(const struct spool *sp)
 
     if (!spool_usable(sp))
         return sp->broken ? sp->now : next;
+    if (sp->look)
+        return TIME_NEVER;
     if (sp->marks_due < next)
         next = sp->marks_due;
     list_each(&sp->boxes, it) {

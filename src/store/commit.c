@@ -27,6 +27,7 @@ struct waiter {
 struct store {
     struct store_dir dir;
     struct db *db; /* NULL while failed */
+    bool look;     /* opened only to be looked at */
     int64_t cache_bytes;
     enum sync_mode sync;
     int64_t sync_ms;
@@ -121,7 +122,7 @@ static enum store_result reopen(struct store *st, int64_t now)
     }
     if (now < st->reopen_at)
         return STORE_FAILED;
-    st->db = db_open(st->dir.db_path, DB_OPEN, st->cache_bytes, &e);
+    st->db = db_open(st->dir.db_path, st->look ? DB_LOOK : DB_OPEN, st->cache_bytes, &e);
     if (!st->db) {
         bool corrupt = e.exit_code == EX_DATAERR;
         snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, e.text);
@@ -152,8 +153,7 @@ static struct db *open_db(struct store *st, struct err *e)
     return db;
 }
 
-struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms,
-                         struct err *e)
+static struct store *store_new(int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms)
 {
     struct store *st = xcalloc(1, sizeof(*st));
 
@@ -164,6 +164,34 @@ struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sy
     st->sync = sync;
     st->sync_ms = sync_ms;
     st->sync_at = TIME_NEVER;
+    return st;
+}
+
+struct store *store_look(const char *dir, int64_t cache_bytes, struct err *e)
+{
+    struct store *st = store_new(cache_bytes, SYNC_OFF, 0);
+
+    st->look = true;
+    if (store_dir_borrow(dir, &st->dir, e) == 0)
+        st->db = db_open(st->dir.db_path, DB_LOOK, cache_bytes, e);
+    if (st->db)
+        return st;
+    err_prefix(e, "%s", dir);
+    store_dir_close(&st->dir);
+    free(st);
+    return NULL;
+}
+
+const char *store_path(const struct store *st)
+{
+    return st->dir.path;
+}
+
+struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms,
+                         struct err *e)
+{
+    struct store *st = store_new(cache_bytes, sync, sync_ms);
+
     if (store_dir_open(dir, &st->dir, e) < 0) {
         free(st);
         return NULL;

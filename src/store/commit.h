@@ -20,6 +20,10 @@ struct store_stats {
 
 struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms,
                          struct err *e);
+/* Opens a spool only to look at it: nothing is made, locked or written, and store_commit writes nothing (there must be
+ * nothing to write). For a checkpoint, a backup, or a directory that the caller has locked. */
+struct store *store_look(const char *dir, int64_t cache_bytes, struct err *e);
+const char *store_path(const struct store *st); /* the spool's directory */
 /* Commits what is open, then closes. Callbacks that never ran are run with ok = false. */
 void store_close(struct store *st, int64_t now);
 

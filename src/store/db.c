@@ -3,13 +3,12 @@
 #include "store/db.h"
 
 #include <assert.h>
-#include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/overlay.h"
+#include "store/db_handle.h"
 
 /* What differs from family to family. */
 static const struct family_setting {
@@ -28,17 +27,6 @@ static const struct family_setting {
 /* Options that have no setter in C. */
 static const char extra_options[] = "track_and_verify_wals_in_manifest=true;avoid_flush_during_shutdown=true";
 
-struct db {
-    rocksdb_t *handle;
-    rocksdb_column_family_handle_t *families[FAMILIES];
-    rocksdb_options_t *options, *family_options[FAMILIES];
-    rocksdb_cache_t *cache;
-    rocksdb_readoptions_t *read;
-    rocksdb_writeoptions_t *write, *write_sync;
-    struct overlay *batch[FAMILIES]; /* the open batch */
-    unsigned iterators;              /* alive */
-};
-
 struct db_iter {
     struct db *db;
     rocksdb_readoptions_t *read;
@@ -53,8 +41,7 @@ const char *family_name(enum family f)
     return settings[f].name;
 }
 
-/* Turns RocksDB's message into ours and frees it. Returns -1. */
-static int take_error(char *message, struct err *e, const char *doing)
+int db_take_error(char *message, struct err *e, const char *doing)
 {
     bool corrupt = strncmp(message, "Corruption", 10) == 0;
 
@@ -119,7 +106,7 @@ static int options_new(struct db *db, bool create, struct err *e)
     db->options = rocksdb_options_create();
     rocksdb_get_options_from_string(base, extra_options, db->options, &error);
     rocksdb_options_destroy(base);
-    return error ? take_error(error, e, "cannot set the database's options") : 0;
+    return error ? db_take_error(error, e, "cannot set the database's options") : 0;
 }
 
 static void free_options(struct db *db)
@@ -168,7 +155,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         db->handle =
             rocksdb_open_column_families(db->options, path, FAMILIES, names, options, db->families, &error);
     if (error) {
-        take_error(error, e, "cannot open the database");
+        db_take_error(error, e, "cannot open the database");
         free_options(db);
         free(db);
         return NULL;
@@ -221,7 +208,7 @@ int db_get(struct db *db, enum family f, struct slice key, struct buf *val, stru
     rocksdb_pinnableslice_t *p =
         rocksdb_get_pinned_cf(db->handle, db->read, db->families[f], key.p, key.n, &error);
     if (error)
-        return take_error(error, e, "cannot read the database");
+        return db_take_error(error, e, "cannot read the database");
     if (!p)
         return 0;
     const char *bytes = rocksdb_pinnableslice_value(p, &n);
@@ -305,7 +292,7 @@ enum db_write db_write(struct db *db, bool sync, struct err *e)
         return DB_FAILED;
     }
     if (error) {
-        take_error(error, e, "cannot write the database");
+        db_take_error(error, e, "cannot write the database");
         return DB_FAILED;
     }
     for (int f = 0; f < FAMILIES; f++)
@@ -320,7 +307,7 @@ int db_sync(struct db *db, struct err *e)
     if (FAILPOINT("store.sync"))
         return err_set(e, EX_IOERR, "cannot sync the database: failpoint");
     rocksdb_flush_wal(db->handle, 1, &error);
-    return error ? take_error(error, e, "cannot sync the database") : 0;
+    return error ? db_take_error(error, e, "cannot sync the database") : 0;
 }
 
 static struct slice disk_key(const struct db_iter *it)
@@ -412,5 +399,5 @@ int db_iter_free(struct db_iter *it, struct err *e)
     buf_free(&it->lower);
     buf_free(&it->upper);
     free(it);
-    return error ? take_error(error, e, "cannot read the database") : 0;
+    return error ? db_take_error(error, e, "cannot read the database") : 0;
 }

@@ -1,4 +1,4 @@
-/* The database: RocksDB behind a few verbs. The only file that includes rocksdb/c.h is db.c, so that
+/* The database: RocksDB behind a few verbs. Only db.c and its parts (db_*.c) include rocksdb/c.h, so that
  * differences of RocksDB versions live there.
  *
  * Writes go to one open batch; reads see the batch and the database together. An error of any call but
@@ -55,6 +55,20 @@ enum db_write { DB_WRITTEN, DB_STALLED /* nothing was written; the batch is kept
 enum db_write db_write(struct db *db, bool sync, struct err *e);
 /* Syncs what earlier writes left unsynced. Returns 0, or -1 and e. */
 int db_sync(struct db *db, struct err *e);
+
+/* A checkpoint: hard links of the database's files, and a copy of its log, in a new directory whose parent is there.
+ * db_flush_begin lets RocksDB write what is in memory to files, in the background; once db_flushing is false, the log
+ * is short and db_checkpoint quick. What is not written yet (the open batch) is not in it. Return 0, or -1 and e. */
+int db_flush_begin(struct db *db, struct err *e);
+bool db_flushing(struct db *db);
+int db_checkpoint(struct db *db, const char *path, struct err *e);
+
+/* Names ("000012.sst") of the table files that are in use, one by one. */
+void db_table_files(struct db *db, void (*each)(void *arg, const char *name, uint64_t bytes), void *arg);
+
+/* Reads every row of a family that is on disk, which checks every checksum, without filling the cache. Returns 0 and how
+ * many there are; or -1 and e, and how many came before the fault. */
+int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e);
 
 /* Walks keys lower <= key < upper in order, as they are now; nothing may be put or deleted while it lives. */
 struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper);

@@ -15,9 +15,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/tree.h"
 #include "store/reserve.h"
 
-#define MARKER "SPOOL"
+#define MARKER STORE_MARKER
 #define MARKER_TEXT "tgspool spool; schema "
 
 static int io_error(struct err *e, const char *verb, const char *path)
@@ -45,31 +46,33 @@ static bool try_lock(int fd, short type)
     return fcntl(fd, F_OFD_SETLK, &l) == 0;
 }
 
-static int take_lock(struct store_dir *d, struct err *e)
+int store_dir_lock(const char *dir, struct err *e)
 {
-    char *path = xasprintf("%s/lock", d->path);
+    char *path = xasprintf("%s/lock", dir);
     char pid[32];
-    int rc = -1;
+    bool ok = false;
 
-    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (d->lock_fd < 0) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
         io_error(e, "open", path);
-    } else if (!try_lock(d->lock_fd, F_WRLCK)) {
-        long holder = lock_holder(d->lock_fd);
+    } else if (!try_lock(fd, F_WRLCK)) {
+        long holder = lock_holder(fd);
         if (holder)
-            err_set(e, EX_TEMPFAIL, "%s is in use by process %ld; use that one, or end it first", d->path,
+            err_set(e, EX_TEMPFAIL, "%s is in use by process %ld; use that one, or end it first", dir,
                     holder);
         else
-            err_set(e, EX_TEMPFAIL, "%s is in use by another process", d->path);
+            err_set(e, EX_TEMPFAIL, "%s is in use by another process", dir);
     } else {
         int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-        if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, pid, (size_t)n, 0) != n)
+        if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
             io_error(e, "write", path);
         else
-            rc = 0;
+            ok = true;
     }
+    if (!ok && fd >= 0)
+        close(fd);
     free(path);
-    return rc;
+    return ok ? fd : -1;
 }
 
 /* Something other than the lock and what a half-made spool has. */
@@ -205,9 +208,9 @@ static int read_marker(const char *dir, int *out, struct err *e)
 int store_dir_open(const char *path, struct store_dir *out, struct err *e)
 {
     *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
-    if (file_make_dir(path, 0700, e) < 0 || take_lock(out, e) < 0)
-        goto fail;
     int schema;
+    if (file_make_dir(path, 0700, e) < 0 || (out->lock_fd = store_dir_lock(path, e)) < 0)
+        goto fail;
     if (read_marker(path, &schema, e) < 0)
         goto fail;
     out->fresh = !schema;
@@ -223,11 +226,11 @@ fail:
     return -1;
 }
 
-int store_dir_ready(struct store_dir *d, struct err *e)
+int store_dir_mark(const char *path, struct err *e)
 {
-    char *new = xasprintf("%s/" MARKER ".new", d->path), *final = xasprintf("%s/" MARKER, d->path);
+    char *new = xasprintf("%s/" MARKER ".new", path), *final = xasprintf("%s/" MARKER, path);
     char text[64];
-    int rc = -1, fd = -1;
+    int rc = -1;
 
     snprintf(text, sizeof(text), MARKER_TEXT "%d\n", STORE_SCHEMA);
     if (unlink(new) < 0 && errno != ENOENT)
@@ -236,16 +239,29 @@ int store_dir_ready(struct store_dir *d, struct err *e)
         ;
     else if (FAILPOINT("store.before_marker") || rename(new, final) < 0)
         io_error(e, "rename", new);
-    else if ((fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || fsync(fd) < 0)
-        io_error(e, "sync", d->path);
     else
-        rc = 0;
-    if (fd >= 0)
-        close(fd);
-    d->fresh = rc != 0;
+        rc = dir_sync(path, e);
     free(new);
     free(final);
     return rc;
+}
+
+int store_dir_ready(struct store_dir *d, struct err *e)
+{
+    int rc = store_dir_mark(d->path, e);
+
+    d->fresh = rc != 0;
+    return rc;
+}
+
+int store_dir_borrow(const char *path, struct store_dir *out, struct err *e)
+{
+    int schema;
+
+    *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
+    if (read_marker(path, &schema, e) < 0)
+        return -1;
+    return schema ? 0 : err_set(e, EX_NOINPUT, "there is no spool here");
 }
 
 void store_dir_close(struct store_dir *d)

@@ -1,9 +1,9 @@
 /* The spool's directory: who may use it, whether it is one of ours, and which schema it holds. Its content:
  *   lock     held while a process uses the directory; holds its pid
- *   SPOOL    the marker: written last when a spool is made, so that a half-made one is told from a damaged
- * one
+ *   SPOOL    the marker: written last when a spool is made, so that a half-made one is told from a damaged one
  *   reserve  room for hard times: store/reserve.h
- *   db/      RocksDB's */
+ *   db/      RocksDB's
+ *   checkpoints/   see store/checkpoint.h */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 
@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #define STORE_SCHEMA 1
+#define STORE_MARKER "SPOOL"
 
 struct store_dir {
     char *path, *db_path;
@@ -25,6 +26,13 @@ struct store_dir {
 int store_dir_open(const char *path, struct store_dir *out, struct err *e);
 /* Writes the marker: the database is complete. Returns 0 or -1. */
 int store_dir_ready(struct store_dir *d, struct err *e);
+/* The same of any directory that holds a database of ours. */
+int store_dir_mark(const char *path, struct err *e);
+/* For looking at a spool that exists: nothing is made or locked. Returns 0, or -1 and e. */
+int store_dir_borrow(const char *path, struct store_dir *out, struct err *e);
+/* Takes the lock of a directory, which must exist, and nothing else: for who works on the files. Returns the descriptor
+ * to close, or -1 and e (EX_TEMPFAIL when another process holds it). */
+int store_dir_lock(const char *path, struct err *e);
 /* Unlocks and releases. */
 void store_dir_close(struct store_dir *d);
 

@@ -409,6 +409,22 @@ int record_position_decode(struct slice s, struct position_record *rec)
     return finish(&r);
 }
 
+void record_identity(struct buf *out, const struct identity_record *rec)
+{
+    w8(out, VERSION);
+    buf_add(out, rec->instance, sizeof(rec->instance));
+    w64(out, rec->generation);
+}
+
+int record_identity_decode(struct slice s, struct identity_record *rec)
+{
+    struct reader r = reader(s);
+
+    memcpy(rec->instance, rbytes(&r, sizeof(rec->instance)), sizeof(rec->instance));
+    rec->generation = r64(&r);
+    return finish(&r);
+}
+
 void record_audit(struct buf *out, const struct audit_record *rec)
 {
     w8(out, VERSION);

@@ -81,6 +81,14 @@ struct position_record {
 void record_position(struct buf *out, const struct position_record *r);
 int record_position_decode(struct slice s, struct position_record *r);
 
+/* meta, who this spool is. */
+struct identity_record {
+    unsigned char instance[16]; /* random; stays over restore and repair */
+    uint64_t generation;        /* only grows; new whenever the spool is made, restored or repaired */
+};
+void record_identity(struct buf *out, const struct identity_record *r);
+int record_identity_decode(struct slice s, struct identity_record *r);
+
 /* `audit`. */
 struct audit_record {
     char who[64], act[32];

@@ -1,0 +1,24 @@
+/* What the files of the database share: the open handle. Only for them, the one place that knows RocksDB. */
+#ifndef STORE_DB_HANDLE_H
+#define STORE_DB_HANDLE_H
+
+#include <rocksdb/c.h>
+
+#include "store/db.h"
+#include "store/overlay.h"
+
+struct db {
+    rocksdb_t *handle;
+    rocksdb_column_family_handle_t *families[FAMILIES];
+    rocksdb_options_t *options, *family_options[FAMILIES];
+    rocksdb_cache_t *cache;
+    rocksdb_readoptions_t *read;
+    rocksdb_writeoptions_t *write, *write_sync;
+    struct overlay *batch[FAMILIES]; /* the open batch */
+    unsigned iterators;              /* alive */
+};
+
+/* Turns RocksDB's message into ours and frees it. Returns -1. */
+int db_take_error(char *message, struct err *e, const char *doing);
+
+#endif
