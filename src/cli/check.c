@@ -191,7 +191,9 @@ static void check_store(struct check *c, bool dir_usable)
         if (json_true(json_get(a.root, "healthy")))
             tell(c, GOOD, 0, "store", NULL, "held by the daemon, which answers (%s)", version);
         else
-            tell(c, BAD, EX_IOERR, "store", "read the daemon's log", "the daemon cannot write: %s", trouble);
+            tell(c, BAD,
+                 slice_eq_str(json_string(json_get(a.root, "health")), "corrupt") ? EX_DATAERR : EX_IOERR,
+                 "store", "read the daemon's log", "the daemon cannot write: %s", trouble);
         free(trouble);
         free(version);
         answer_clear(&a);

@@ -191,7 +191,9 @@ static void print_status(const struct json *v, bool in_process)
         cli_print("no bots yet\n");
     if (!json_true(json_get(v, "healthy"))) {
         char *trouble = show_text(v, "trouble");
-        cli_warn("tgspool check", "the store does not write: %s", trouble);
+        bool corrupt = slice_eq_str(json_string(json_get(v, "health")), "corrupt");
+        cli_warn("tgspool check", "%s: %s",
+                 corrupt ? "the store is damaged and stays closed" : "the store does not write", trouble);
         free(trouble);
     }
     warn_children(json_get(v, "children"));

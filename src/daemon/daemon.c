@@ -49,7 +49,7 @@ struct daemon {
     int64_t started_at;
     int64_t stop_by; /* TIME_NEVER: not stopping */
     bool reload, show_status, journal;
-    bool sick; /* the store, as last told */
+    enum spool_health health; /* as last told */
     int64_t watchdog_at, status_at;
 };
 
@@ -138,16 +138,23 @@ static int64_t report(struct daemon *d, int64_t now)
 static void watch_health(struct daemon *d)
 {
     char why[256];
-    bool sick = !spool_healthy(d->spool, why);
+    enum spool_health health = spool_health(d->spool, why);
+    bool was_sick = d->health > SPOOL_STALLED;
 
-    if (sick == d->sick)
+    if (health == d->health)
         return;
-    d->sick = sick;
+    d->health = health;
     d->status_at = 0;
-    if (sick)
+    if (health == SPOOL_CORRUPT)
+        log_error(
+            NULL,
+            "the store is damaged: %s; intake and deliveries stand still. Stop tgspool, keep a copy of the "
+            "directory as it is, and restore a backup. To see how it stands, run: tgspool status",
+            why);
+    else if (health == SPOOL_FAILED)
         log_error(NULL, "the store fails: %s; intake and deliveries stand still until it can be opened again",
                   why);
-    else
+    else if (was_sick)
         log_warn(NULL, "the store works again");
 }
 

@@ -115,7 +115,7 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
 
     (void)r;
     (void)p;
-    bool healthy = spool_healthy(api->sp, why);
+    enum spool_health health = spool_health(api->sp, why);
     char instance[33];
     uint64_t generation;
     spool_identity(api->sp, instance, &generation);
@@ -126,8 +126,9 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
     event_write_time(&j, "now", api_now(api));
     json_kv_cstr(&j, "instance", instance);
     json_kv_uint(&j, "generation", generation);
-    json_kv_bool(&j, "healthy", healthy);
-    json_kv_cstr(&j, "trouble", healthy ? NULL : why);
+    json_kv_bool(&j, "healthy", health <= SPOOL_STALLED);
+    json_kv_cstr(&j, "health", spool_health_name(health));
+    json_kv_cstr(&j, "trouble", health != SPOOL_OK ? why : NULL);
     if (api->hooks.children_status) {
         json_key(&j, "children");
         api->hooks.children_status(api->hooks.arg, &j);

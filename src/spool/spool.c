@@ -151,13 +151,29 @@ bool spool_batch_full(const struct spool *sp)
            db_batch_bytes(store_db(sp->store)) >= BATCH_BYTES;
 }
 
-bool spool_healthy(const struct spool *sp, char why[256])
+enum spool_health spool_health(const struct spool *sp, char why[256])
 {
+    static const enum spool_health of_store[] = {[STORE_OK] = SPOOL_OK,
+                                                 [STORE_IS_STALLED] = SPOOL_STALLED,
+                                                 [STORE_IS_FAILED] = SPOOL_FAILED,
+                                                 [STORE_IS_CORRUPT] = SPOOL_CORRUPT};
+
     if (!sp->broken)
-        return store_healthy(sp->store, why);
+        return of_store[store_health(sp->store, why)];
     if (why)
         snprintf(why, 256, "%.255s", sp->broken_why.text);
-    return false;
+    return sp->broken_why.exit_code == EX_DATAERR ? SPOOL_CORRUPT : SPOOL_FAILED;
+}
+
+const char *spool_health_name(enum spool_health h)
+{
+    static const char *const names[] = {"ok", "stalled", "failed", "corrupt"};
+    return names[h];
+}
+
+bool spool_healthy(const struct spool *sp, char why[256])
+{
+    return spool_health(sp, why) <= SPOOL_STALLED;
 }
 
 void spool_hold(struct spool *sp, const char *why)

@@ -64,6 +64,15 @@ int64_t spool_next_deadline(const struct spool *sp); /* TIME_NEVER: nothing to w
 /* While false, verbs fail or answer nothing; claims, leases and time stand still. why (may be NULL) gets a
  * sentence. */
 bool spool_healthy(const struct spool *sp, char why[256]);
+/* The same in more words. why (may be NULL) gets a sentence for all but SPOOL_OK. */
+enum spool_health {
+    SPOOL_OK,
+    SPOOL_STALLED, /* RocksDB cannot keep up: intake waits, nothing is lost; it counts as healthy */
+    SPOOL_FAILED,  /* a write or read failed, or the disk is full: it is opened again with backoff */
+    SPOOL_CORRUPT  /* damage was read: it stays closed until a restart, and the directory as it is */
+};
+enum spool_health spool_health(const struct spool *sp, char why[256]);
+const char *spool_health_name(enum spool_health h); /* "ok", "stalled", "failed", "corrupt" */
 
 /* While there is no room, nothing new is to be taken in: intake and whoever brings calls or imports ask first. What is
  * accepted all the same is kept; claims and completions go on. why: a sentence, copied; NULL ends it. Lasts as long as

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "core/backoff.h"
 #include "store/dir.h"
+#include "store/reserve.h"
 
 #define STALL_RETRY_MS 10
 #define REOPEN_FIRST_MS 1000
@@ -41,6 +42,7 @@ struct store {
     int64_t sync_at; /* when unsynced is to be synced */
     int64_t reopen_at;
     unsigned failures;
+    bool corrupt; /* while failed: it is not opened again */
     char why[256];
     struct store_stats stats;
 };
@@ -96,6 +98,32 @@ static void run_waiters(struct store *st, bool ok)
 
 /* ---- failure and reopening ---------------------------------------------------------------------- */
 
+/* Room for recovery, if there is some to be had. */
+static bool give_up_reserve(const struct store *st, const struct err *why)
+{
+    if (!db_is_full(why) || !reserve_drop(st->dir.path))
+        return false;
+    log_warn(NULL,
+             "the disk is full: the reserve was given up to open the store; make room, to see what takes it, "
+             "run: df -h %s",
+             st->dir.path);
+    return true;
+}
+
+/* It is closed, for this reason: decides when to open it. */
+static void wait_to_reopen(struct store *st, const struct err *why, int64_t now)
+{
+    snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, why->text);
+    st->corrupt = why->exit_code == EX_DATAERR;
+    st->failures++;
+    if (st->corrupt)
+        st->reopen_at = TIME_NEVER;
+    else if (give_up_reserve(st, why))
+        st->reopen_at = now;
+    else
+        st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, st->failures, UINT32_MAX / 2);
+}
+
 void store_fail(struct store *st, const struct err *why, int64_t now)
 {
     if (st->db) {
@@ -104,9 +132,9 @@ void store_fail(struct store *st, const struct err *why, int64_t now)
     }
     st->stalled = st->need_sync = st->behind = false;
     st->sync_at = TIME_NEVER;
-    snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, why->text);
-    st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, ++st->failures, UINT32_MAX / 2);
-    log_error(NULL, "the store failed, nothing was acknowledged, will reopen: %s", st->why);
+    wait_to_reopen(st, why, now);
+    log_error(NULL, "the store failed, nothing was acknowledged, %s: %s",
+              st->corrupt ? "it is damaged and stays closed" : "will reopen", st->why);
     move_all(&st->unsynced, &st->running);
     move_all(&st->open, &st->running);
     run_waiters(st, false);
@@ -124,11 +152,9 @@ static enum store_result reopen(struct store *st, int64_t now)
         return STORE_FAILED;
     st->db = db_open(st->dir.db_path, st->look ? DB_LOOK : DB_OPEN, st->cache_bytes, &e);
     if (!st->db) {
-        bool corrupt = e.exit_code == EX_DATAERR;
-        snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1, e.text);
-        st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, ++st->failures, UINT32_MAX / 2);
+        wait_to_reopen(st, &e, now);
         log_error(NULL, "the store cannot be opened%s: %s",
-                  corrupt ? " and is damaged; keep the directory as it is" : "", st->why);
+                  st->corrupt ? ", it is damaged and stays closed" : "", st->why);
         return STORE_FAILED;
     }
     st->why[0] = '\0';
@@ -140,8 +166,11 @@ static enum store_result reopen(struct store *st, int64_t now)
 
 static struct db *open_db(struct store *st, struct err *e)
 {
-    struct db *db = db_open(st->dir.db_path, st->dir.fresh ? DB_CREATE : DB_OPEN, st->cache_bytes, e);
+    enum db_mode mode = st->dir.fresh ? DB_CREATE : DB_OPEN;
+    struct db *db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
 
+    if (!db && give_up_reserve(st, e))
+        db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     if (!db) {
         err_prefix(e, "%s", st->dir.path);
         return NULL;
@@ -315,11 +344,15 @@ enum store_result store_commit(struct store *st, int64_t now)
     return STORE_COMMITTED;
 }
 
-bool store_healthy(const struct store *st, char why[256])
+enum store_health store_health(const struct store *st, char why[256])
 {
+    static const char stall[] = "the database cannot keep up with what is written";
+
     if (why)
-        snprintf(why, 256, "%s", st->why);
-    return st->db != NULL;
+        snprintf(why, 256, "%s", st->stalled ? stall : st->why);
+    if (st->db)
+        return st->stalled ? STORE_IS_STALLED : STORE_OK;
+    return st->corrupt ? STORE_IS_CORRUPT : STORE_IS_FAILED;
 }
 
 bool store_stalled(const struct store *st)

@@ -1,6 +1,7 @@
 /* The committer: the one place where the database is written. What a tick adds goes into one batch;
  * store_commit writes it, syncs if anything in it must be durable, and then runs the callbacks. After a
- * failure nothing is acknowledged, the handle is closed and reopened with backoff. */
+ * failure nothing is acknowledged, the handle is closed and reopened with backoff: on a full disk with the room of the
+ * reserve, which is given up; after damage (EX_DATAERR) not at all, since only a person can say what to do then. */
 #ifndef STORE_COMMIT_H
 #define STORE_COMMIT_H
 
@@ -45,7 +46,13 @@ enum store_result store_commit(struct store *st, int64_t now);
 /* A read failed: treats the store as failed from now on (the open batch is lost). */
 void store_fail(struct store *st, const struct err *why, int64_t now);
 
-bool store_healthy(const struct store *st, char why[256]);
+enum store_health {
+    STORE_OK,
+    STORE_IS_STALLED, /* it cannot keep up: nothing is lost, it goes on by itself */
+    STORE_IS_FAILED,  /* it will be opened again */
+    STORE_IS_CORRUPT  /* it stays closed, and everything on disk as it is */
+};
+enum store_health store_health(const struct store *st, char why[256]);
 bool store_stalled(const struct store *st);
 int64_t store_next_deadline(const struct store *st);
 const struct store_stats *store_stats(const struct store *st);

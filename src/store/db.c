@@ -50,6 +50,22 @@ int db_take_error(char *message, struct err *e, const char *doing)
     return -1;
 }
 
+bool db_is_full(const struct err *e)
+{
+    return strstr(e->text, "No space left on device") || strstr(e->text, "Disk quota exceeded");
+}
+
+/* The same of an open, which also meets files that are gone. */
+static void take_open_error(char *message, struct err *e)
+{
+    bool incomplete = strncmp(message, "Invalid argument", 16) == 0 || strncmp(message, "NotFound", 8) == 0 ||
+                      strstr(message, "No such file or directory") != NULL;
+
+    db_take_error(message, e, "cannot open the database");
+    if (incomplete)
+        e->exit_code = EX_DATAERR;
+}
+
 static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache, bool bloom)
 {
     rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
@@ -155,7 +171,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         db->handle =
             rocksdb_open_column_families(db->options, path, FAMILIES, names, options, db->families, &error);
     if (error) {
-        db_take_error(error, e, "cannot open the database");
+        take_open_error(error, e);
         free_options(db);
         free(db);
         return NULL;

@@ -37,10 +37,14 @@ enum db_mode {
     DB_LOOK    /* changes nothing on disk; nothing may be put or written */
 };
 
-/* Opens the database in the directory path. Returns NULL and e: EX_DATAERR for corruption, EX_IOERR for the rest. */
+/* Opens the database in the directory path. Returns NULL and e: EX_DATAERR if it is damaged or a part of it is gone,
+ * EX_IOERR for the rest. Later errors are of the same two kinds. */
 struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, struct err *e);
 /* Drops the open batch and closes. No iterator may be alive. */
 void db_close(struct db *db);
+
+/* Whether an error is one of a full disk (or quota): room helps. */
+bool db_is_full(const struct err *e);
 
 /* Returns 1 and the value (replacing what val held), 0 if there is no such key, -1 and e on failure. val may
  * be NULL. */

@@ -1,0 +1,320 @@
+/* Damage on disk: it is noticed, never served as data, and left as it is for a person; what a crash leaves is none. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "store/db.h"
+#include "wire/keys.h"
+#include "world.h"
+
+#define EVENTS 40
+#define PLACES 6 /* in a table, where a bit is flipped */
+
+static char copy[80]; /* of the world's directory, to be damaged */
+
+static void run(const char *what, const char *a, const char *b)
+{
+    char *command = xasprintf("%s %s %s", what, a, b);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
+/* EVENTS messages, in the log only; or, after one more opening, in tables. Closed. */
+static void fill(struct world *w, bool tables)
+{
+    char text[32];
+
+    for (int i = 1; i <= EVENTS; i++) {
+        snprintf(text, sizeof(text), "text number %d.", i);
+        world_begin(w);
+        world_accept(w, i, i % 3, text);
+        world_commit(w);
+    }
+    if (tables)
+        world_reopen(w, 10);
+    world_close(w);
+}
+
+static void copy_all(const struct world *w)
+{
+    snprintf(copy, sizeof(copy), "%s-copy", w->dir);
+    run("rm -rf", copy, "");
+    run("cp -a", w->dir, copy);
+}
+
+static int teardown(void **state)
+{
+    if (copy[0])
+        run("rm -rf", copy, "");
+    copy[0] = '\0';
+    return world_teardown(state);
+}
+
+/* The paths of the database's files whose names end so, the empty ones left out. */
+static size_t files(const char *dir, const char *end, char paths[][300], size_t max)
+{
+    char *db = xasprintf("%s/db", dir);
+    DIR *d = opendir(db);
+    struct dirent *entry;
+    struct stat st;
+    size_t n = 0;
+
+    assert_non_null(d);
+    while ((entry = readdir(d)) != NULL) {
+        size_t len = strlen(entry->d_name), n_end = strlen(end);
+        if (len < n_end || strcmp(entry->d_name + len - n_end, end) != 0 || n == max)
+            continue;
+        snprintf(paths[n], 300, "%s/%s", db, entry->d_name);
+        n += stat(paths[n], &st) == 0 && st.st_size > 0;
+    }
+    closedir(d);
+    free(db);
+    return n;
+}
+
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+static void flip(const char *path, int64_t at)
+{
+    unsigned char c;
+    int fd = open(path, O_RDWR);
+
+    assert_int_equal(pread(fd, &c, 1, at), 1);
+    c ^= 0x10;
+    assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    close(fd);
+}
+
+static struct spool *open_at(const char *dir, struct err *e)
+{
+    const struct spool_options o = {.dir = dir, .cache_bytes = 1 << 20, .sync = SYNC_ALWAYS};
+
+    *e = ERR_NONE;
+    return spool_open(&o, START, e);
+}
+
+/* How many of the events can be read; each as it was. */
+static unsigned readable(struct spool *sp)
+{
+    struct spool_box *box = spool_find_box(sp, "shop", BOX_IN);
+    unsigned n = 0;
+
+    for (uint64_t seq = 1; box && seq <= EVENTS; seq++) {
+        struct event ev;
+        struct event_state st;
+        struct buf record = BUF_EMPTY;
+        char text[32];
+        if (spool_get(box, seq, &ev, &st, &record) == 0) {
+            snprintf(text, sizeof(text), "text number %d.", (int)seq);
+            char *want = world_message((int64_t)seq, (int64_t)seq % 3, text);
+            assert_true(slice_eq_str(ev.payload, want));
+            free(want);
+            n++;
+        }
+        buf_free(&record);
+    }
+    return n;
+}
+
+static void no_fault(void *arg, const char *sentence)
+{
+    (void)arg;
+    fail_msg("%s", sentence);
+}
+
+static void ignore(void *arg, const char *sentence)
+{
+    (void)arg, (void)sentence;
+}
+
+/* It is told, stays closed however long one waits, and the clients are not told stories. */
+static void expect_corrupt(struct spool *sp)
+{
+    char why[256] = "";
+
+    spool_commit(sp);
+    assert_int_equal(spool_health(sp, why), SPOOL_CORRUPT);
+    assert_true(strlen(why) > 10);
+    assert_false(spool_healthy(sp, NULL));
+    assert_int_equal(spool_next_deadline(sp), TIME_NEVER);
+    spool_begin(sp, START + HOURS(24));
+    spool_commit(sp);
+    assert_int_equal(spool_health(sp, NULL), SPOOL_CORRUPT);
+}
+
+/* Opens the copy and reads all of it. Returns whether the damage was noticed; else all must be right. */
+static bool notices(void)
+{
+    struct err e;
+    struct spool *sp = open_at(copy, &e);
+
+    if (!sp) {
+        assert_int_equal(e.exit_code, EX_DATAERR);
+        return true;
+    }
+    unsigned n = readable(sp), faults = spool_verify(sp, ignore, NULL); /* reads the rest */
+    spool_commit(sp);
+    bool noticed = spool_health(sp, NULL) != SPOOL_OK;
+    if (noticed) {
+        expect_corrupt(sp);
+    } else {
+        assert_int_equal(n, EVENTS);
+        assert_int_equal(faults, 0);
+    }
+    spool_close(sp);
+    return noticed;
+}
+
+static void a_bit_in_a_table(void **state)
+{
+    static char paths[32][300];
+    unsigned noticed = 0, flipped = 0;
+
+    fill(*state, true);
+    copy_all(*state);
+    size_t n = files(copy, ".sst", paths, ARRAY_LEN(paths));
+    assert_true(n >= 5); /* a family each */
+    for (size_t i = 0; i < n; i++)
+        for (int k = 1; k < PLACES; k++, flipped++) {
+            copy_all(*state);
+            flip(paths[i], size_of(paths[i]) * k / PLACES);
+            noticed += notices();
+        }
+    assert_true(noticed > flipped / 2); /* the rest is in what nobody needs */
+}
+
+/* Where a text stands in a file; -1: nowhere. */
+static int64_t find_in(const char *path, const char *text)
+{
+    struct buf all = BUF_EMPTY;
+
+    assert_int_equal(file_read(path, 16 << 20, &all, NULL), 0);
+    const char *at = memmem(all.p, all.n, text, strlen(text));
+    int64_t offset = at ? at - all.p : -1;
+    buf_free(&all);
+    return offset;
+}
+
+static void a_bit_in_the_log(void **state)
+{
+    static const int numbers[] = {1, EVENTS / 2, EVENTS - 1};
+    static char paths[8][300];
+    struct err e;
+    char text[32];
+
+    fill(*state, false);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        copy_all(*state);
+        assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+        snprintf(text, sizeof(text), "text number %d.", numbers[i]);
+        int64_t at = find_in(paths[0], text), size = size_of(paths[0]);
+        assert_true(at > 0);
+        flip(paths[0], at + 3);
+        for (int again = 0; again < 2; again++) {
+            assert_null(open_at(copy, &e));
+            assert_int_equal(e.exit_code, EX_DATAERR);
+        }
+        assert_int_equal(size_of(paths[0]), size); /* all that may be saved is still there */
+        flip(paths[0], at + 3);
+        struct spool *sp = open_at(copy, &e);
+        assert_non_null(sp);
+        assert_int_equal(readable(sp), EVENTS);
+        spool_close(sp);
+    }
+}
+
+/* A kill in the middle of a write: what was not whole was not acknowledged. */
+static void a_torn_tail(void **state)
+{
+    static char paths[8][300];
+    struct err e;
+
+    fill(*state, false);
+    for (int64_t cut = 1; cut < 2000; cut = cut * 3 + 1) {
+        copy_all(*state);
+        assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+        assert_int_equal(truncate(paths[0], size_of(paths[0]) - cut), 0);
+        struct spool *sp = open_at(copy, &e);
+        if (!sp)
+            fail_msg("%d bytes cut: %s", (int)cut, e.text);
+        unsigned n = readable(sp);
+        assert_true(n < EVENTS && n > EVENTS / 3);
+        spool_verify(sp, no_fault, NULL);
+        assert_int_equal(spool_health(sp, NULL), SPOOL_OK);
+        spool_close(sp);
+    }
+    copy_all(*state); /* or room that was taken and not written */
+    assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+    assert_int_equal(truncate(paths[0], size_of(paths[0]) + 5000), 0);
+    struct spool *sp = open_at(copy, &e);
+    assert_non_null(sp);
+    assert_int_equal(readable(sp), EVENTS);
+    spool_close(sp);
+}
+
+/* Refused, and not made anew. */
+static void a_file_is_gone(void **state)
+{
+    static const char *const names[] = {"CURRENT", "MANIFEST-*", ".sst"};
+    static char paths[32][300];
+    struct err e;
+
+    fill(*state, true);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        copy_all(*state);
+        char *away = xasprintf("%s-away", copy);
+        assert_true(files(copy, ".sst", paths, ARRAY_LEN(paths)) > 0);
+        char *gone = names[i][0] == '.' ? xstrdup(paths[0]) : xasprintf("%s/db/%s", copy, names[i]);
+        run("mv", gone, away);
+        free(gone);
+        for (int again = 0; again < 2; again++) {
+            if (open_at(copy, &e))
+                fail_msg("opened without its %s", names[i]);
+            if (e.exit_code != EX_DATAERR)
+                fail_msg("%s is gone: exit %d, %s", names[i], e.exit_code, e.text);
+        }
+        unlink(away);
+        free(away);
+    }
+}
+
+/* Its checksum is right, and it makes no sense. */
+static void a_record_that_cannot_be_decoded(void **state)
+{
+    struct world *w = *state;
+    struct err e = ERR_NONE;
+
+    fill(w, false);
+    char *path = xasprintf("%s/db", w->dir);
+    struct db *db = db_open(path, DB_OPEN, 1 << 20, &e);
+    free(path);
+    assert_non_null(db);
+    struct key key = key_event(BOT_ID, BOX_IN, 7);
+    db_put(db, FAMILY_EVENTS, key_slice(&key), slice_str("\1nonsense"));
+    assert_int_equal(db_write(db, true, &e), DB_WRITTEN);
+    db_close(db);
+    world_open(w);
+    assert_true(readable(w->sp) < EVENTS);
+    expect_corrupt(w->sp);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_bit_in_a_table),
+        TEST(a_bit_in_the_log),
+        TEST(a_torn_tail),
+        TEST(a_file_is_gone),
+        TEST(a_record_that_cannot_be_decoded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
