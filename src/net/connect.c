@@ -5,7 +5,6 @@
 #include "net/connect.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +13,11 @@
 
 #include "base/mem.h"
 #include "net/loop.h"
+#include "net/tcp.h"
 
 #define RESOLUTION_DELAY_MS 50
 #define ATTEMPT_DELAY_MS 250
 #define ATTEMPTS_MAX 32 /* as many as dns.c gives of both families */
-
-/* A peer that went away without a word is noticed within about a minute, idle or not. */
-#define KEEPALIVE_IDLE_S 30
-#define KEEPALIVE_INTERVAL_S 10
-#define KEEPALIVE_PROBES 3
-#define USER_TIMEOUT_MS 30000
 
 struct attempt {
     struct connector *c;
@@ -120,24 +114,6 @@ static void note(struct connector *c, const char *who, const char *what)
 
 /* ---- attempts ----------------------------------------------------------------------------------- */
 
-static void set_options(int fd)
-{
-    const struct {
-        int level, name, value;
-    } options[] = {
-        {IPPROTO_TCP, TCP_NODELAY, 1},
-        {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
-        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
-        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
-    };
-
-    /* Each is a help, none is needed: a kernel that refuses one is not a reason to stay offline. */
-    for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
-}
-
 /* The attempt ended in an error: the next one needs not wait for its time. */
 static void attempt_failed(struct attempt *a, int err_no)
 {
@@ -181,7 +157,7 @@ static int attempt_start(struct connector *c, const struct sockaddr *to, socklen
     a->io = io_new(c->loop, a->fd, on_connected, a);
     c->open++;
     if (to->sa_family != AF_UNIX)
-        set_options(a->fd);
+        tcp_set_options(a->fd);
     if (connect(a->fd, to, length) != 0 && errno != EINPROGRESS) {
         int err_no = errno;
         attempt_end(a, false);

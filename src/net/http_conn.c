@@ -77,9 +77,18 @@ void http_conn_close(struct http_conn *c)
     list_del(&c->link);
     c->server->n_conns--;
     c->server->held -= c->held;
+    http_unread_count(c);
     loop_free_later(c->server->loop, c, conn_release);
     if (c->exchange)
         http_conn_orphan(c->exchange);
+}
+
+/* Of those that could be closed it has waited the least. */
+static void stand_last(struct http_conn *c)
+{
+    c->since = loop_now(c->server->loop);
+    list_del(&c->link);
+    list_add_tail(&c->server->conns, &c->link);
 }
 
 void http_conn_linger(struct http_conn *c)
@@ -93,17 +102,18 @@ void http_conn_linger(struct http_conn *c)
     c->lingered += stream_in(c->stream)->n;
     buf_clear(stream_in(c->stream));
     stream_resume(c->stream);
+    stand_last(c);
     timer_set(&c->timer, http_conn_after(c, LINGER_MS));
 }
 
 bool http_conn_is_idle(const struct http_conn *c)
 {
-    return c->state == CONN_SHAKE || c->state == CONN_READ;
+    return c->state == CONN_SHAKE || c->state == CONN_READ || c->state == CONN_LINGER;
 }
 
 /* ---- time-outs of bytes ------------------------------------------------------------------------- */
 
-static uint64_t taken(const struct http_conn *c)
+uint64_t http_conn_taken(const struct http_conn *c)
 {
     return c->written - stream_queued(c->stream);
 }
@@ -131,7 +141,7 @@ void http_conn_arm(struct http_conn *c)
 
 static void start_window(struct http_conn *c)
 {
-    c->taken_mark = taken(c);
+    c->taken_mark = http_conn_taken(c);
     c->body_mark = body_read(c);
     c->window_end = http_conn_after(c, c->server->o.body_timeout_ms);
 }
@@ -157,6 +167,7 @@ void http_conn_write_between(struct http_conn *c, struct slice before, struct sl
     if (behind.n)
         stream_prepare(c->stream, bytes);
     stream_write(c->stream, behind.n ? behind : bytes);
+    http_unread_count(c);
     if (was_empty && c->state == CONN_OPEN && c->exchange && stream_queued(c->stream))
         http_conn_watch(c);
 }
@@ -167,9 +178,7 @@ void http_conn_write_between(struct http_conn *c, struct slice before, struct sl
 static void become_idle(struct http_conn *c)
 {
     c->state = CONN_READ;
-    c->since = loop_now(c->server->loop);
-    list_del(&c->link);
-    list_add_tail(&c->server->conns, &c->link);
+    stand_last(c);
     timer_set(&c->timer, http_conn_after(c, c->server->o.idle_timeout_ms));
 }
 
@@ -262,6 +271,7 @@ static void on_drained(struct http_conn *c)
 {
     struct http_exchange *x = c->exchange;
 
+    http_unread_count(c);
     if (c->state == CONN_WRITE) {
         written(c);
         http_conn_advance(c);
@@ -309,7 +319,7 @@ static bool has_moved(const struct http_conn *c)
 {
     const struct http_exchange *x = c->exchange;
 
-    if (stream_queued(c->stream) && taken(c) - c->taken_mark < HTTP_PIECE)
+    if (stream_queued(c->stream) && http_conn_taken(c) - c->taken_mark < HTTP_PIECE)
         return false;
     return !x || !http_wants_body(x) || (x->mode == BODY_STREAM && body_read(c) - c->body_mark >= HTTP_PIECE);
 }

@@ -26,7 +26,7 @@ struct http_server {
     struct timer accept_again;
     struct list conns;           /* those that wait for a request stand in the order in which they began to */
     unsigned n_conns, n_shaking; /* of which in SHAKE */
-    size_t held;                 /* sum over the connections */
+    size_t held, unread;         /* sums over the connections */
     struct list exchanges;       /* begun and not answered yet */
 };
 
@@ -39,15 +39,18 @@ struct http_conn {
     struct http_parser *parser;     /* NULL while no byte of a request was read */
     struct http_exchange *exchange; /* in OPEN */
     enum http_conn_state state;
-    bool advancing;      /* http_conn_advance is at work further up the stack */
-    bool too_many;       /* beyond the cap: gets a 503 as soon as it can be told */
-    bool eof;            /* the client sends no more */
-    bool keep;           /* in WRITE: READ comes after it, else LINGER */
-    int64_t since;       /* in SHAKE and READ: when that began */
-    uint64_t lingered;   /* bytes thrown away */
-    uint64_t written;    /* bytes ever given to the stream */
-    size_t held;         /* as counted in server->held */
-    uint64_t taken_mark; /* what was moved when the time-out under way began */
+    bool advancing;    /* http_conn_advance is at work further up the stack */
+    bool too_many;     /* beyond the cap: gets a 503 as soon as it can be told */
+    bool eof;          /* the client sends no more */
+    bool keep;         /* in WRITE: READ comes after it, else LINGER */
+    int64_t since;     /* in SHAKE and READ: when that began */
+    uint64_t lingered; /* bytes thrown away */
+    uint64_t written;  /* bytes ever given to the stream */
+    size_t held;       /* as counted in server->held */
+    size_t unread;     /* memory of its answer that was not taken, as counted in server->unread, ... */
+    int64_t unread_since, unread_looked; /* ... since when; and when its progress was last looked at, ... */
+    uint64_t unread_mark;                /* ... at which count of bytes taken */
+    uint64_t taken_mark;                 /* what was moved when the time-out under way began */
     uint64_t body_mark;
     int64_t window_end;
     struct timer timer; /* of the state: time-outs, looking after a client */
@@ -104,6 +107,7 @@ bool http_conn_is_idle(const struct http_conn *c);
 void http_conn_watch(struct http_conn *c);
 /* Sets the timer of an open exchange for whatever can come to its end. */
 void http_conn_arm(struct http_conn *c);
+uint64_t http_conn_taken(const struct http_conn *c);            /* bytes that the kernel took */
 int64_t http_conn_after(const struct http_conn *c, int64_t ms); /* as a deadline */
 /* The exchange goes on without its connection: its owner is told, or will find out when it answers. */
 void http_conn_orphan(struct http_exchange *x);
@@ -118,8 +122,16 @@ void http_conn_advance(struct http_conn *c);
 /* The body will not be whole. A client that reads no answer yet is told why. */
 void http_conn_body_failed(struct http_conn *c, int status, const char *code, const char *why);
 
+/* ---- http_unread.c ------------------------------------------------------------------------------ */
+
+/* Counts what of its answer c's client has not taken. */
+void http_unread_count(struct http_conn *c);
+/* Whether one more answer may be queued. Closes connections that are in the way of it. */
+bool http_unread_has_room(struct http_server *s);
+
 /* ---- http_reply.c ------------------------------------------------------------------------------- */
 
+extern const char http_unread_busy[];
 /* Answers what no handler gets to see, and ends the connection. */
 void http_refuse(struct http_conn *c, int status, const char *code, const char *message);
 

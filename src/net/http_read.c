@@ -289,6 +289,8 @@ static bool read_head(struct http_conn *c)
     }
     if (p == HTTP_BAD)
         refuse_bad(c);
+    else if (p == HTTP_HEAD_DONE && !http_unread_has_room(c->server))
+        http_refuse(c, 503, "busy", http_unread_busy);
     else if (p == HTTP_HEAD_DONE)
         open_exchange(c);
     return true;

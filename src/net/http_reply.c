@@ -9,6 +9,11 @@
 #include "wire/http_hop.h"
 #include "wire/json.h"
 
+#define SMALL_ANSWER 4096
+
+const char http_unread_busy[] =
+    "clients do not read their answers, which fill the memory for them; try again";
+
 /* ---- heads -------------------------------------------------------------------------------------- */
 
 static void add_date(struct buf *out)
@@ -117,9 +122,19 @@ static void finish(struct http_exchange *x)
         http_conn_finish(c, keep);
 }
 
+/* Whether the answer can be had again, and there is no room for it now. */
+static bool must_wait(struct http_exchange *x, size_t n)
+{
+    return n > SMALL_ANSWER && slice_eq_str(x->request.method, "GET") && !http_has_room(x);
+}
+
 void http_reply(struct http_exchange *x, int status, const char *content_type, int64_t retry_after_s,
                 struct slice body)
 {
+    if (must_wait(x, body.n)) {
+        http_reply_error(x, 503, "busy", http_unread_busy);
+        return;
+    }
     struct buf out = BUF_EMPTY;
     struct http_field fields[4];
     char after[24];
@@ -127,10 +142,10 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, i
         status, fields, own_fields(fields, after, status, content_type, retry_after_s), (int64_t)body.n};
 
     begin(x, &h, &out);
-    if (!x->bare)
-        buf_add_slice(&out, body);
-    if (x->conn)
+    if (x->conn && (x->bare || body.n == 0))
         http_conn_write(x->conn, buf_slice(&out));
+    else if (x->conn)
+        http_conn_write_between(x->conn, buf_slice(&out), body, slice_make("", 0));
     buf_free(&out);
     finish(x);
 }
@@ -155,7 +170,7 @@ void http_reply_error(struct http_exchange *x, int status, const char *code, con
     struct buf body = BUF_EMPTY;
 
     error_body(&body, code, message);
-    http_reply(x, status, NULL, -1, buf_slice(&body));
+    http_reply(x, status, NULL, status == 503 ? 1 : -1, buf_slice(&body));
     buf_free(&body);
 }
 

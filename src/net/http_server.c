@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/http_conn.h"
+#include "net/tcp.h"
 
 #define REFUSED_AT_ONCE 32 /* connections beyond the cap that are told so; more are just closed */
 #define ACCEPTS_A_TURN 64
@@ -20,7 +20,7 @@
 #define EVICT_AFTER_MS SECONDS(1)  /* a connection may be without a request for so long whatever the crowd */
 #define SHAKES_AT_ONCE 32          /* TLS handshakes; more wait in the kernel's queue ... */
 #define SHAKE_HURRY_MS 300         /* ... until the oldest took this long */
-#define HELD_MIN (1024 * 1024)
+#define HELD_MAX (1024 * 1024)
 
 /* ---- too many ----------------------------------------------------------------------------------- */
 
@@ -42,18 +42,33 @@ static bool evict_idle(struct http_server *s)
     return false;
 }
 
-/* The connection that holds most and can be done without: an unfinished request, or an answer nobody reads. */
-static struct http_conn *largest(struct http_server *s)
+/* The two connections that hold most and can be done without: an unfinished request, or an answer nobody reads. */
+static void find_largest(struct http_server *s, struct http_conn *most[2])
 {
-    struct http_conn *most = NULL;
-
+    most[0] = most[1] = NULL;
     list_each(&s->conns, it) {
         struct http_conn *c = list_item(it, struct http_conn, link);
         bool busy = c->state == CONN_OPEN && (c->exchange->given || c->exchange->mode != BODY_WHOLE);
-        if (!busy && c->held && (!most || c->held > most->held))
-            most = c;
+        if (busy || !c->held)
+            continue;
+        if (!most[0] || c->held > most[0]->held) {
+            most[1] = most[0];
+            most[0] = c;
+        } else if (!most[1] || c->held > most[1]->held) {
+            most[1] = c;
+        }
     }
-    return most;
+}
+
+/* Who has to go since all but the largest hold too much: that one may be as large as a body may be. NULL: nobody. */
+static struct http_conn *find_victim(struct http_server *s)
+{
+    struct http_conn *most[2];
+
+    if (s->held <= s->o.max_held)
+        return NULL;
+    find_largest(s, most);
+    return most[0] && s->held - most[0]->held > s->o.max_held ? most[1] : NULL;
 }
 
 static void count_one(struct http_conn *c)
@@ -69,11 +84,14 @@ void http_server_count(struct http_conn *c)
 {
     struct http_server *s = c->server;
     struct http_conn *victim;
+    static const char too_many[] = "too many requests at once; try again";
 
     count_one(c);
-    while (s->held > s->o.max_held && (victim = largest(s)) != NULL) {
+    while ((victim = find_victim(s)) != NULL) {
         if (victim->state == CONN_READ)
-            http_refuse(victim, 503, "busy", "too many requests at once; try again");
+            http_refuse(victim, 503, "busy", too_many);
+        else if (victim->state == CONN_OPEN)
+            http_conn_body_failed(victim, 503, "busy", too_many);
         else
             http_conn_close(victim);
         count_one(victim);
@@ -135,14 +153,13 @@ static void take_connection(struct http_server *s, int fd, const struct sockaddr
     bool too_many = s->n_conns >= s->o.max_connections && !evict_idle(s);
     struct ip_addr ip;
     uint16_t port = read_address(a, &ip);
-    int yes = 1;
 
     if (too_many && s->n_conns >= s->o.max_connections + REFUSED_AT_ONCE) {
         close(fd);
         return;
     }
     if (!s->unix_socket.path)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+        tcp_set_options(fd);
     http_conn_new(s, fd, &ip, port, too_many);
 }
 
@@ -204,7 +221,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
     s->o = *o;
     s->o.unix_path = s->o.unix_group = s->o.address = NULL;
     if (s->o.max_held == 0)
-        s->o.max_held = HELD_MIN + 2 * o->max_body;
+        s->o.max_held = HELD_MAX;
     s->fn = fn;
     s->arg = arg;
     s->unix_socket = u;

@@ -62,8 +62,12 @@ struct http_server_options {
     http_head_fn *on_head;  /* NULL: every body is gathered */
     size_t max_body;
     unsigned max_connections; /* one more takes the place of the longest idle one, or gets a 503 */
-    size_t max_held; /* bytes of requests that are not whole; beyond it the largest gets a 503. 0: 1 MiB and
-                        twice max_body */
+    size_t
+        max_held; /* bytes of requests that are not whole, but for the largest of them; beyond it the next largest
+                        gets a 503. 0: 1 MiB */
+    size_t
+        max_unread; /* memory of answers that clients do not take; beyond it those who take nothing are closed, and
+                          requests get a 503 until there is room. One answer may go over it. 0: 8 MiB */
     /* A TLS handshake; a head that came in part; a body (as a whole; of a streamed one, and of an answer,
      * between any two pieces of 1 KiB); a connection without a request: may take that long. */
     int64_t header_timeout_ms, body_timeout_ms, idle_timeout_ms;
@@ -92,6 +96,10 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, i
                 struct slice body);
 /* Answers {"error":{"code","message"}}. */
 void http_reply_error(struct http_exchange *x, int status, const char *code, const char *message);
+
+/* Whether one more large answer may be queued, see max_unread. The answer to a GET is replaced by a 503 if there is
+ * no room; handlers that do something for another method's answer ask before they do it. */
+bool http_has_room(struct http_exchange *x);
 
 /* ---- bodies ------------------------------------------------------------------------------------- */
 

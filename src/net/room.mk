@@ -9,6 +9,7 @@ libnet_a_SOURCES = \
 	src/net/http_conn.c src/net/http_conn.h \
 	src/net/http_read.c \
 	src/net/http_reply.c \
+	src/net/http_unread.c \
 	src/net/http_origin.c src/net/http_origin.h \
 	src/net/http_pool.c src/net/http_pool.h \
 	src/net/http_server.c src/net/http_server.h \
@@ -16,6 +17,7 @@ libnet_a_SOURCES = \
 	src/net/loop.c src/net/loop.h \
 	src/net/proxy.c src/net/proxy.h \
 	src/net/stream.c src/net/stream.h \
+	src/net/tcp.c src/net/tcp.h \
 	src/net/tls.c src/net/tls.h src/net/tls_stream.h \
 	src/net/tls_client.c \
 	src/net/tls_server.c

@@ -18,6 +18,7 @@
 #define READ_CHUNK 16384
 #define READS_A_TURN 8 /* then the other connections have their turn */
 #define IN_MAX_DEFAULT (256 * 1024)
+#define LARGE_OUT (256 * 1024)
 
 struct stream {
     struct loop *loop;
@@ -130,6 +131,21 @@ void stream_set_error(struct stream *s, int err_no, const char *fmt, ...)
 
 /* ---- moving bytes ------------------------------------------------------------------------------- */
 
+/* What was written goes, and the memory with it where it is much. */
+static void drop_written(struct stream *s)
+{
+    struct buf rest = BUF_EMPTY;
+
+    if (s->out.cap > s->keep && s->out.cap > LARGE_OUT) {
+        buf_add(&rest, s->out.p + s->out_at, s->out.n - s->out_at);
+        buf_free(&s->out);
+        s->out = rest;
+    } else {
+        buf_drop(&s->out, s->out_at);
+    }
+    s->out_at = 0;
+}
+
 static void flush(struct stream *s)
 {
     bool had = s->out.n > s->out_at;
@@ -151,8 +167,7 @@ static void flush(struct stream *s)
         if (s->end_wanted && !s->ended && !s->failed)
             s->ended = s->ops->end(s, s->state, &s->write_want) == 0;
     } else if (s->out_at > s->out.n / 2) {
-        buf_drop(&s->out, s->out_at);
-        s->out_at = 0;
+        drop_written(s);
     }
 }
 
@@ -368,6 +383,11 @@ void stream_write(struct stream *s, struct slice bytes)
 size_t stream_queued(const struct stream *s)
 {
     return s->out.n - s->out_at;
+}
+
+size_t stream_out_held(const struct stream *s)
+{
+    return stream_queued(s) ? s->out.cap : 0;
 }
 
 void stream_end(struct stream *s)

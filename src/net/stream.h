@@ -52,7 +52,8 @@ void stream_resume(struct stream *s);
 void stream_write(struct stream *s, struct slice bytes);
 /* Queues bytes that go out with those of the next stream_write. */
 void stream_prepare(struct stream *s, struct slice bytes);
-size_t stream_queued(const struct stream *s); /* bytes not yet handed to the kernel */
+size_t stream_queued(const struct stream *s);   /* bytes not yet handed to the kernel */
+size_t stream_out_held(const struct stream *s); /* memory that these take; 0 if there are none */
 /* Half-close: once the queue is written the peer is told that no more comes. Reading goes on. */
 void stream_end(struct stream *s);
 

@@ -24,6 +24,7 @@ struct api {
     struct list work;
     struct list jobs; /* api_bulk.c: those that outlived their request */
     unsigned n_jobs;
+    unsigned n_pages; /* of lists, being made */
     int64_t last_job;
     struct leases *leases;
     struct tail *tail;

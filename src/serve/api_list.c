@@ -12,6 +12,7 @@
 #define PAGE_MAX 1000
 #define PAGE_BYTES (1u << 20) /* a page ends when it is larger */
 #define PAGE_TIME_MS 2000     /* or took longer */
+#define PAGES_AT_ONCE 8       /* being made; the others wait */
 #define SCAN 64               /* records between two looks at the clock */
 #define SCAN_WITH_PAYLOAD 8
 
@@ -22,7 +23,7 @@ struct page {
     struct filter_bot bot;
     struct spool_cursor cursor;
     unsigned limit, n;
-    bool payload;
+    bool payload, begun;
     int64_t give_up;
     struct buf out;
 };
@@ -31,6 +32,8 @@ static void drop_page(struct api_call *c)
 {
     struct page *pg = c->state;
 
+    if (pg->begun)
+        c->api->n_pages--;
     list_del(&pg->work.link);
     buf_free(&pg->out);
     free(pg);
@@ -77,6 +80,13 @@ static void page_slice(struct api_work *w, int64_t until_us)
     struct api *api = pg->call->api;
     bool at_end = false;
 
+    if (!pg->begun && api->n_pages == PAGES_AT_ONCE)
+        return; /* it has its turn when one of those is whole */
+    if (!pg->begun) {
+        pg->begun = true;
+        pg->give_up = api_now(api) + PAGE_TIME_MS;
+        api->n_pages++;
+    }
     do {
         at_end = spool_each(api->sp, &pg->filter, &pg->cursor, pg->payload ? SCAN_WITH_PAYLOAD : SCAN,
                             pg->payload, page_event, pg);
@@ -110,7 +120,6 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
     }
     pg->call = c;
     pg->limit = (unsigned)limit;
-    pg->give_up = api_now(c->api) + PAGE_TIME_MS;
     pg->work.slice = page_slice;
     buf_add_str(&pg->out, "{\"events\":[");
     c->state = pg;

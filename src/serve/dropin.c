@@ -30,7 +30,8 @@ void dropin_reply_error(struct http_exchange *x, int code, const char *descripti
     struct buf out = BUF_EMPTY;
 
     dropin_error(&out, code, description);
-    dropin_reply(x, code, &out);
+    http_reply(x, code, NULL, code == 503 ? 1 : -1, buf_slice(&out));
+    buf_free(&out);
 }
 
 /* ---- requests ----------------------------------------------------------------------------------- */

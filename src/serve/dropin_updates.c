@@ -15,8 +15,12 @@
 #define LIMIT_MAX 100
 #define TIMEOUT_MAX_S 50
 #define ANSWER_BYTES (4u << 20) /* of payload in one answer, as Telegram's */
-#define FUTURE 10               /* an offset so far above what was given is no confirmation */
+#define SMALL 4096
+#define FUTURE 10 /* an offset so far above what was given is no confirmation */
 #define WARNED_MAX 64
+/* For room, while other answers are not read. */
+#define ROOM_WAIT SECONDS(5)
+#define ROOM_LOOK 100
 #define RIVAL_EVERY MINUTES(10)
 
 static const char conflict[] =
@@ -25,6 +29,7 @@ static const char conflict[] =
 static const char conflict_webhook[] = "Conflict: can't use getUpdates method while webhook is active; use "
                                        "deleteWebhook to delete the webhook first";
 static const char store_fails[] = "Internal Server Error: tgspool's store does not write now";
+static const char crowded[] = "Service Unavailable: too many programs do not read their updates; try again";
 static const char stopping[] = "Bad Gateway: tgspool is stopping";
 
 struct ask {
@@ -33,7 +38,8 @@ struct ask {
     struct http_exchange *x;
     unsigned limit;
     int64_t deadline;
-    bool dropping; /* all but the last `keep` are still to be discarded */
+    int64_t room_by; /* until when it waits for room for its answer; 0: it does not */
+    bool dropping;   /* all but the last `keep` are still to be discarded */
     uint64_t keep;
     bool only_drop; /* then answer "true" with a description */
     const char *description;
@@ -139,15 +145,41 @@ static void write_updates(struct ask *a, struct served *served, unsigned n)
     buf_add_str(out, "]}");
 }
 
+/* An answer is large, so that there is one at a time for a bot between here and its connection, and none where no room
+ * is for it there. */
+static bool has_room(const struct ask *a)
+{
+    list_each(&a->bot->asks, it) {
+        const struct ask *other = list_item(it, struct ask, link);
+        if (other->held && other->answer.n > SMALL)
+            return false;
+    }
+    return http_has_room(a->x);
+}
+
+static bool is_anything_there(const struct ask *a)
+{
+    struct spool_box_status st;
+
+    spool_box_status(a->bot->box, &st);
+    return st.counts.pending + st.counts.processing > 0;
+}
+
+static void wait_for_room(struct ask *a)
+{
+    int64_t now = loop_now(a->bot->of->loop);
+
+    if (!a->room_by)
+        a->room_by = now + ROOM_WAIT;
+    else if (now >= a->room_by)
+        ask_fail(a, 503, crowded);
+}
+
 /* Returns whether there was something. */
 static bool give(struct ask *a)
 {
     struct dropin_bot *b = a->bot;
-    struct spool_box_status st;
 
-    spool_box_status(b->box, &st);
-    if (st.counts.pending + st.counts.processing == 0)
-        return false;
     struct served *served = xcalloc(a->limit, sizeof(*served));
     unsigned n = spool_serve(b->box, a->limit, ANSWER_BYTES, wanted, &b->filter, served);
     if (n)
@@ -200,7 +232,9 @@ static void ask_step(struct ask *a)
     if (a->only_drop) {
         dropin_result(&a->answer, "true", a->description);
         ask_hold(a);
-    } else if (!d->stopping && give(a)) {
+    } else if (!d->stopping && is_anything_there(a) && !has_room(a)) {
+        wait_for_room(a);
+    } else if (!d->stopping && is_anything_there(a) && give(a)) {
         ask_hold(a);
     } else if (a->deadline > loop_now(d->loop)) {
         ask_wait(a);
@@ -237,6 +271,8 @@ int64_t updates_next_deadline(const struct dropin_bot *b)
     list_each(&b->asks, it) {
         const struct ask *a = list_item(it, struct ask, link);
         int64_t at = a->held ? TIME_NEVER : a->dropping ? 0 : a->deadline;
+        if (!a->held && a->room_by)
+            at = loop_now(b->of->loop) + ROOM_LOOK;
         if (at < first)
             first = at;
     }

@@ -3,6 +3,7 @@ EXTRA_DIST += \
 	tests/e2e/conftest.py \
 	tests/e2e/harness.py \
 	tests/e2e/test_backup.py \
+	tests/e2e/test_abuse.py \
 	tests/e2e/test_botapi.py \
 	tests/e2e/test_calls.py \
 	tests/e2e/test_commands.py \

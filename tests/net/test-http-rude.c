@@ -80,7 +80,8 @@ static void test_trickled_head(void **state)
     c.wanted = "408";
     while (!client_has(&c) && clock_now() < began + PATIENCE) {
         send(c.fd, "x", 1, MSG_NOSIGNAL);
-        loop_run(f->loop, rig_tick, &(struct until){.fn = client_has, .arg = &c, .loop = f->loop});
+        struct until a_while = {.fn = client_has, .arg = &c, .loop = f->loop, .give_up = clock_now() + 5};
+        loop_run(f->loop, rig_tick, &a_while);
     }
     assert_true(client_has(&c));
     client_close(&c);
@@ -109,6 +110,59 @@ static void test_reader_that_stops(void **state)
     assert_true(client_expect(f, &c, NULL) && c.eof);
     assert_true(c.got.n > 4000000);
     client_close(&c);
+}
+
+static bool is_asked(void *arg)
+{
+    const struct fixture *f = arg;
+
+    return f->requests > 0;
+}
+
+/* One more request, on a connection of its own: whether it was served. If not it is told when to come again. */
+static bool is_served(struct fixture *f)
+{
+    struct client c = client_connect(f);
+
+    client_send(&c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_true(client_expect(f, &c, NULL));
+    bool served = strstr(buf_str(&c.got), "404 Not Found") != NULL;
+    assert_true(served || (strstr(buf_str(&c.got), "HTTP/1.1 503 ") &&
+                           strstr(buf_str(&c.got), "\r\nRetry-After: 1\r\n")));
+    client_close(&c);
+    return served;
+}
+
+/* An answer that nobody reads fills the room: others are told so, until it has had its time and has to go. */
+static void test_unread(void **state)
+{
+    struct fixture *f = *state;
+    struct http_server_options o = rig_options(f);
+    struct buf large = BUF_EMPTY;
+
+    o.max_unread = 1 << 20;
+    rig_start(f, &o);
+    struct client waits = client_connect(f), deaf = client_connect(f);
+    client_send(&waits, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(rig_run_until(f, rig_holds_one, f));
+    f->requests = 0;
+    client_send(&deaf, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(rig_run_until(f, is_asked, f));
+    int64_t began = clock_now();
+    memset(buf_reserve(&large, 100000), 'x', 100000);
+    buf_added(&large, 100000);
+    bool in_time = clock_now() - began < 900;
+    http_reply(f->held[0], 200, NULL, -1, buf_slice(&large));
+    assert_true(client_expect(f, &waits, in_time ? "HTTP/1.1 503 " : "HTTP/1.1 "));
+    bool refused = !is_served(f);
+    while (!is_served(f) && clock_now() < began + PATIENCE)
+        ;
+    assert_true(refused || clock_now() - began >= 900);
+    assert_true(client_expect(f, &deaf, NULL));
+    assert_true(deaf.got.n > 0 && deaf.got.n < 4000000);
+    client_close(&deaf);
+    client_close(&waits);
+    buf_free(&large);
 }
 
 static void test_half_close(void **state)
@@ -199,7 +253,7 @@ int main(void)
         OVER_UNIX(test_oversized),    OVER_TCP(test_oversized),          OVER_UNIX(test_timeouts),
         OVER_TCP(test_timeouts),      OVER_UNIX(test_trickled_head),     OVER_UNIX(test_reader_that_stops),
         OVER_UNIX(test_half_close),   OVER_TCP(test_half_close),         OVER_UNIX(test_client_leaves),
-        OVER_TCP(test_client_leaves), OVER_UNIX(test_half_closed_waits),
+        OVER_TCP(test_client_leaves), OVER_UNIX(test_half_closed_waits), OVER_UNIX(test_unread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

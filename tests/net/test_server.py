@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from abuse import flood, read_to_end, shapes
 from peers import Certificates, Server, answer, reset
 
 PROBE = pathlib.Path(os.environ.get("builddir", ".")).resolve() / "tests/net/probe-server"
@@ -66,18 +67,6 @@ def read_answer(s, left=b""):
                 body += s.recv(65536)
             break
     return head + b"\r\n\r\n" + body
-
-
-def read_to_end(s):
-    got = b""
-    try:
-        while True:
-            more = s.recv(65536)
-            if not more:
-                return got
-            got += more
-    except ConnectionResetError:
-        return got + b"(reset)"
 
 
 @pytest.fixture
@@ -563,32 +552,7 @@ def test_limits_of_a_gathered_body(probe):
 
 HOST = b"GET /local/peer HTTP/1.1\r\nHost: a\r\n"
 POST = b"POST /local/echo HTTP/1.1\r\nHost: a\r\n"
-SHAPES = {
-    "two lengths": POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    "equal lengths": POST + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
-    "list of lengths": POST + b"Content-Length: 3, 3\r\n\r\nabc",
-    "signed length": POST + b"Content-Length: +3\r\n\r\nabc",
-    "length and coding": POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "coding and length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
-    "two codings": POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "unknown coding": POST + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
-    "hidden coding": POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-    "old coding": b"POST /local/echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "bare LF": b"GET /local/peer HTTP/1.1\nHost: a\n\n",
-    "bare LF in a field": HOST + b"X: 1\nY: 2\r\n\r\n",
-    "bare CR": HOST + b"X: 1\rY: 2\r\n\r\n",
-    "folded": HOST + b"X: 1\r\n Content-Length: 5\r\n\r\n",
-    "zero byte": HOST + b"X: \x00\r\n\r\n",
-    "two hosts": HOST + b"Host: b\r\n\r\n",
-    "huge head": HOST + b"X: " + b"a" * 20000 + b"\r\n\r\n",
-    "many fields": HOST + b"X: 1\r\n" * 200 + b"\r\n",
-    "chunk size": POST + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
-    "negative chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
-    "long chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
-    "chunk with LF": POST + b"Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n",
-    "endless extension": POST + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"a" * 40000,
-    "endless trailers": POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: 1\r\n" * 8000,
-}
+SHAPES = shapes(HOST, POST)
 
 
 @pytest.mark.parametrize("path", [b"/local/echo", b"/up"])
@@ -605,31 +569,6 @@ def test_shapes(probe, upstream, shape, path):
     assert got.count(b"HTTP/1.1 ") == 1 and b"Connection: close" in got
     assert not any(b"smuggled" in r for r in up.requests)
     assert p.ask().endswith(b"plain")
-
-
-def flood(p, n, send=b"", tls=None):
-    """Opens n connections that say so much and then nothing."""
-    held = []
-    for _ in range(n):
-        s = socket.socket()
-        s.setblocking(False)
-        s.connect_ex(("127.0.0.1", p.port))
-        held.append(s)
-        if len(held) % 50 == 0:
-            time.sleep(0.05)
-        if len(held) > 20:
-            poke(held[-20], send)
-    for s in held[-20:]:
-        poke(s, send)
-    return held
-
-
-def poke(s, data):
-    try:
-        if data:
-            s.send(data)
-    except OSError:
-        pass
 
 
 FLOODS = {
@@ -650,13 +589,7 @@ def test_a_thousand_connections(probe, how):
     for _ in range(20):
         p.ask()
     before = p.rss()
-    held = flood(p, 1000, FLOODS[how] or b"")
-    if how == "half-closed":
-        for s in held:
-            try:
-                s.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass
+    held = flood(p.port, 1000, FLOODS[how] or b"", how == "half-closed")
     began, seen = time.monotonic(), []
     while time.monotonic() - began < 30:
         seen.append(p.rss() - before)
@@ -680,7 +613,7 @@ def test_a_thousand_connections_by_tls(probe, certs, trust):
     for _ in range(20):
         p.ask(tls=trust, name="good.test")
     before = p.rss()
-    held = flood(p, 1000, bytes.fromhex("1603010200010001fc0303"))
+    held = flood(p.port, 1000, bytes.fromhex("1603010200010001fc0303"))
     seen = [p.rss() - before]
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -695,6 +628,22 @@ def test_a_thousand_connections_by_tls(probe, certs, trust):
         assert max(seen) < GROWTH, seen
     for s in held:
         s.close()
+
+
+def test_a_client_that_vanished_is_noticed(probe):
+    """While it waits for an answer: the kernel asks after it."""
+    p = probe()
+    with p.connect() as s:
+        s.sendall(b"GET /local/hold HTTP/1.1\r\nHost: a\r\n\r\n")
+        ours = f"0100007F:{p.port:04X}", f"0100007F:{s.getsockname()[1]:04X}"
+        end = time.monotonic() + 20
+        while time.monotonic() < end:  # an acknowledgement may have its own timer first
+            rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+            timers = [r[5].split(":")[0] for r in rows if tuple(r[1:3]) == ours]
+            if timers == ["02"]:
+                return
+            time.sleep(0.1)
+        pytest.fail(f"no keepalive: {timers}")
 
 
 def test_idle_tls_connections_need_little(probe, certs, trust):

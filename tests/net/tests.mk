@@ -12,6 +12,7 @@ check_PROGRAMS += tests/net/probe-server
 tests_net_probe_server_SOURCES = tests/net/probe-server.c
 tests_net_probe_server_LDADD = $(TESTS_NET_LIBS)
 EXTRA_DIST += \
+	tests/net/abuse.py \
 	tests/net/peers.py \
 	tests/net/test_http_client.py \
 	tests/net/test_server.py
