@@ -11,7 +11,9 @@ libcore_a_SOURCES = \
 	src/core/option_yaml.c src/core/option_yaml.h \
 	src/core/envelope.c src/core/envelope.h \
 	src/core/event.c src/core/event.h \
+	src/core/gaps.c src/core/gaps.h \
 	src/core/given_back.h \
+	src/core/histogram.c src/core/histogram.h \
 	src/core/kinds.c src/core/kinds.h \
 	src/core/lane.c src/core/lane.h \
 	src/core/outcome.c src/core/outcome.h \

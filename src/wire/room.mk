@@ -12,6 +12,7 @@ libwire_a_SOURCES = \
 	src/wire/json.c src/wire/json.h \
 	src/wire/json_member.c \
 	src/wire/keys.c src/wire/keys.h \
+	src/wire/metrics.c src/wire/metrics.h \
 	src/wire/multipart.c src/wire/multipart.h \
 	src/wire/records.c src/wire/records.h \
 	src/wire/socks5.c src/wire/socks5.h \

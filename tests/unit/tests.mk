@@ -18,6 +18,8 @@ check_PROGRAMS += \
 	tests/unit/test-event \
 	tests/unit/test-file \
 	tests/unit/test-forwarded \
+	tests/unit/test-gaps \
+	tests/unit/test-histogram \
 	tests/unit/test-http \
 	tests/unit/test-ip \
 	tests/unit/test-json \
@@ -26,6 +28,7 @@ check_PROGRAMS += \
 	tests/unit/test-line \
 	tests/unit/test-list \
 	tests/unit/test-log \
+	tests/unit/test-metrics \
 	tests/unit/test-multipart \
 	tests/unit/test-options \
 	tests/unit/test-outcome \
@@ -53,6 +56,12 @@ tests_unit_test_event_SOURCES = tests/unit/test-event.c
 tests_unit_test_event_LDADD = $(UNIT_CORE)
 tests_unit_test_file_SOURCES = tests/unit/test-file.c
 tests_unit_test_file_LDADD = $(UNIT_BASE)
+tests_unit_test_gaps_SOURCES = tests/unit/test-gaps.c
+tests_unit_test_gaps_LDADD = $(UNIT_CORE)
+tests_unit_test_histogram_SOURCES = tests/unit/test-histogram.c
+tests_unit_test_histogram_LDADD = $(UNIT_CORE)
+tests_unit_test_metrics_SOURCES = tests/unit/test-metrics.c
+tests_unit_test_metrics_LDADD = $(UNIT_WIRE)
 tests_unit_test_ip_SOURCES = tests/unit/test-ip.c
 tests_unit_test_ip_LDADD = $(UNIT_BASE)
 tests_unit_test_kinds_SOURCES = tests/unit/test-kinds.c
