@@ -11,6 +11,7 @@ libbase_a_SOURCES = \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/mem.c src/base/mem.h \
+	src/base/process.c src/base/process.h \
 	src/base/random.c src/base/random.h \
 	src/base/text.c src/base/text.h \
 	src/base/tree.c src/base/tree.h

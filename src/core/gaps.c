@@ -77,6 +77,12 @@ int64_t gaps_ripe(struct gaps *g, int64_t wait_ms, int64_t now)
     return missing;
 }
 
+void gaps_wait_anew(struct gaps *g, int64_t now)
+{
+    for (size_t i = 0; i < g->n; i++)
+        g->holes[i].at = now;
+}
+
 int64_t gaps_oldest(const struct gaps *g)
 {
     return g->n ? g->holes[0].at : 0;

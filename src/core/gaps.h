@@ -31,6 +31,8 @@ struct gaps {
 void gaps_seen(struct gaps *g, int64_t id, bool fresh, int64_t now);
 /* Takes out the holes that are `wait_ms` old or more, and returns how many updates are missing with them. */
 int64_t gaps_ripe(struct gaps *g, int64_t wait_ms, int64_t now);
+/* The waiting for all holes begins anew: nothing could come meanwhile. */
+void gaps_wait_anew(struct gaps *g, int64_t now);
 /* When the first hole was noticed; 0: there is none. */
 int64_t gaps_oldest(const struct gaps *g);
 

@@ -12,3 +12,10 @@ const char *poll_error_name(enum poll_error e)
     };
     return names[e];
 }
+
+const char *hook_answer_name(enum hook_answer a)
+{
+    static const char *const names[HOOK_ANSWERS] = {
+        [HOOK_200] = "200", [HOOK_400] = "400", [HOOK_401] = "401", [HOOK_503] = "503"};
+    return names[a];
+}

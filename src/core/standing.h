@@ -19,6 +19,16 @@ enum poll_error {
     POLL_ERROR_5XX,
     POLL_ERRORS
 };
+/* How webhooks of a bot were answered: the labels of tgspool_webhooks_total. */
+enum hook_answer {
+    HOOK_200, /* taken, durably */
+    HOOK_400, /* no update in the body */
+    HOOK_401, /* a wrong secret */
+    HOOK_503, /* nothing could be taken: Telegram sends it again */
+    HOOK_ANSWERS
+};
+const char *hook_answer_name(enum hook_answer a); /* "200", ... */
+
 /* "network", "401", "5xx", ... */
 const char *poll_error_name(enum poll_error e);
 
@@ -29,9 +39,8 @@ struct intake_standing {
     int64_t good_at;       /* of the latest good poll, or the latest webhook taken; 0: none since the start */
     int64_t pending;       /* updates that wait at Telegram; -1: not known */
     int64_t asked_at;      /* when that was so; 0: never */
-    uint64_t errors[POLL_ERRORS]; /* polls that failed since the start */
-    uint64_t hooks_taken,
-        hooks_refused; /* webhooks since the start: answered 200; wrong secret, or no update */
+    uint64_t errors[POLL_ERRORS];   /* polls that failed, since the start */
+    uint64_t answers[HOOK_ANSWERS]; /* to webhooks, since the start */
 };
 
 #endif

@@ -92,6 +92,7 @@ void bots_tick(struct bots *b, int64_t now)
         slots_tick(bot->slots);
         slots_tick(bot->calls);
     }
+    webhook_tick(b->webhook, now);
     dropin_tick(b->dropin);
 }
 
@@ -102,7 +103,10 @@ static bool bot_ended(const struct bot *bot)
 
 int64_t bots_after_commit(struct bots *b, int64_t now)
 {
-    int64_t deadline = dropin_next_deadline(b->dropin);
+    int64_t deadline = dropin_next_deadline(b->dropin), hooks = webhook_tick(b->webhook, now);
+
+    if (hooks < deadline)
+        deadline = hooks;
 
     each_bot(b, it) {
         struct bot *bot = bot_at(it);
@@ -193,12 +197,11 @@ size_t bots_count(const struct bots *b)
 static void hook_standing(struct webhook *w, const struct bot *bot, const struct watch_status *at,
                           struct intake_standing *out)
 {
-    struct webhook_status st = {.taken = 0};
+    struct webhook_status st = {.answered_at = 0};
     bool known = webhook_status(w, bot->name, &st);
 
     out->good_at = st.answered_at;
-    out->hooks_taken = st.taken;
-    out->hooks_refused = st.refused;
+    memcpy(out->answers, st.answers, sizeof(out->answers));
     if (!known || st.held)
         return;
     if (at->wrong_since) {
@@ -279,8 +282,8 @@ static void write_webhook(struct webhook *w, const struct bot *bot, struct json_
     json_kv_cstr(j, "state", st.held ? "held" : "taking");
     if (st.held)
         json_kv_cstr(j, "held", st.held);
-    json_kv_uint(j, "taken", st.taken);
-    json_kv_uint(j, "refused", st.refused);
+    json_kv_uint(j, "taken", st.answers[HOOK_200]);
+    json_kv_uint(j, "refused", st.answers[HOOK_400] + st.answers[HOOK_401]);
     event_write_time(j, "answered_at", st.answered_at);
     json_kv_cstr(j, "webhook", watch_found_name(at.found));
     write_upstream(&at, j);

@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "core/backoff.h"
+#include "core/gaps.h"
 #include "intake/before.h"
 #include "intake/trouble.h"
 #include "telegram/botapi.h"
@@ -71,14 +72,16 @@ struct poll {
     bool started;
     bool noted; /* what Telegram was told before us is kept */
 
-    struct poll_position position; /* durable */
-    struct poll_position next;     /* in the batch */
-    struct botapi_reply reply;     /* ANSWERED, STORING */
-    size_t stored;                 /* updates of it already accepted */
-    size_t saved;                  /* of these, those that have a callback */
-    size_t fresh;                  /* of these, new ones */
-    unsigned unsaved;              /* callbacks of the spool still to come */
-    bool lost;                     /* a part of the batch was not written */
+    struct poll_position position;   /* durable */
+    struct poll_position next;       /* in the batch */
+    struct botapi_reply reply;       /* ANSWERED, STORING */
+    size_t stored;                   /* updates of it already accepted */
+    size_t saved;                    /* of these, those that have a callback */
+    size_t fresh;                    /* of these, new ones */
+    unsigned unsaved;                /* callbacks of the spool still to come */
+    bool lost;                       /* a part of the batch was not written */
+    int64_t expected;                /* the id that comes next, within the batch; 0: not known */
+    int64_t missing, missing_before; /* updates that the batch lacks; the latest of them before this id */
 
     unsigned garbled; /* whole but unreadable answers, in a row */
     int single;       /* requests still to be made with limit 1 */
@@ -583,6 +586,8 @@ static bool take_updates(struct poll *p, int64_t now)
         p->next.offset =
             p->asked_offset + 1; /* whatever stands there has an id, if only Telegram can read it */
     p->stored = p->saved = p->fresh = 0;
+    p->expected = p->position.offset;
+    p->missing = 0;
     p->lost = false;
     (void)FAILPOINT("poll.before_accept");
     p->state = STORING;
@@ -676,13 +681,40 @@ static bool step_answered(struct poll *p, int64_t now)
 
 /* ---- storing ------------------------------------------------------------------------------------ */
 
+/* Counts what is missing between the one before and this update. What is known already was counted with it. */
+static void look_for_gap(struct poll *p, const struct update *u, bool fresh, int64_t now)
+{
+    if (!u->has_id || u->id == INT64_MAX)
+        return;
+    int64_t missing =
+        fresh ? gaps_between(p->expected, p->stored ? now : p->position.newest_update_at, u->id, now) : 0;
+    if (missing) {
+        spool_count_gap(p->box, missing);
+        p->missing += missing;
+        p->missing_before = u->id;
+    }
+    if (fresh || u->id >= p->expected)
+        p->expected = u->id + 1; /* lower: ids began anew */
+}
+
+/* Once, when it is sure to be on record. */
+static void tell_gap(struct poll *p)
+{
+    if (p->missing)
+        log_warn(
+            p->bot,
+            "updates missing before update %lld: %lld; Telegram dropped them before they were asked for (it "
+            "keeps most for 24 hours, some for seconds); to see how intake stands, run: tgspool status",
+            (long long)p->missing_before, (long long)p->missing);
+    p->missing = 0;
+}
+
 /* Adds as much to the spool's batch as it takes. Every part has its callback: the offset moves only when all
  * were written. */
 static bool step_storing(struct poll *p, int64_t now)
 {
     size_t n = p->reply.updates.n;
 
-    (void)now;
     while (p->stored < n && !p->lost) {
         if (spool_batch_full(p->spool)) {
             /* once a part, however long it is full; what is lost is noticed by the same */
@@ -691,16 +723,12 @@ static bool step_storing(struct poll *p, int64_t now)
             p->saved = p->stored;
             return false;
         }
-        switch (spool_accept(p->box, &p->reply.updates.updates[p->stored], false, NULL)) {
-        case ACCEPTED_NEW:
-            p->fresh++;
-            break;
-        case ACCEPTED_DUPLICATE:
-            break;
-        case ACCEPTED_FAILED:
-            p->lost = true;
-            break;
-        }
+        const struct update *u = &p->reply.updates.updates[p->stored];
+        enum accepted got = spool_accept(p->box, u, false, NULL);
+        p->lost = got == ACCEPTED_FAILED;
+        p->fresh += got == ACCEPTED_NEW;
+        if (!p->lost)
+            look_for_gap(p, u, got == ACCEPTED_NEW, now);
         p->stored++;
     }
     if (!p->lost) {
@@ -724,6 +752,7 @@ static bool step_saving(struct poll *p, int64_t now)
         p->lost = false;
         return wait_until(p, now + PACE);
     }
+    tell_gap(p);
     p->position = p->next;
     p->after_batch = true;
     return wait_until(p, fresh ? now : now + PACE);

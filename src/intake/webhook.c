@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/gaps.h"
 #include "core/update.h"
 #include "wire/forwarded.h"
 
@@ -25,6 +26,8 @@
 #define AFTER_STOP 5
 #define AFTER_PAUSE 30
 #define REFUSALS_LINE_GAP MINUTES(5)
+/* Telegram's longest wait between two tries is 120 s: what has not come by then was dropped. */
+#define GAP_WAIT MINUTES(10)
 
 /* A text of bounded length in a field of fixed width, so that comparing takes the same time for all. */
 struct padded {
@@ -43,8 +46,9 @@ struct hook {
     struct padded padded_name, secret;
     bool has_secret;
     struct spool_box *box;
-    uint64_t taken, refused;
+    uint64_t answers[HOOK_ANSWERS];
     int64_t answered_at;
+    struct gaps gaps;
     struct refusals by_secret;
 };
 
@@ -145,6 +149,8 @@ void webhook_set_bots(struct webhook *w, const struct webhook_bot *bots, size_t 
         const struct hook *before = hook_of_box(w, bots[i].box);
         if (before)
             *h = *before;
+        else
+            spool_newest_update(bots[i].box, &h->gaps.next, &h->gaps.newest_at);
         snprintf(h->name, sizeof(h->name), "%s", bots[i].name);
         h->padded_name = pad(slice_str(h->name));
         h->has_secret = bots[i].secret != NULL;
@@ -274,12 +280,15 @@ static bool is_allowed(const struct hook *h, const struct http_server_request *r
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 
-static void reply_later(struct http_exchange *x, int after_s, const char *message)
+/* h may be NULL: the bot is gone meanwhile. */
+static void reply_later(struct hook *h, struct http_exchange *x, int after_s, const char *message)
 {
     char body[400];
 
     int n =
         snprintf(body, sizeof(body), "{\"error\":{\"code\":\"unavailable\",\"message\":\"%s\"}}", message);
+    if (h)
+        h->answers[HOOK_503]++;
     http_reply(x, 503, NULL, after_s, slice_make(body, (size_t)n));
 }
 
@@ -329,7 +338,7 @@ static void synced(void *arg, bool ok)
     if (ok)
         (void)FAILPOINT("webhook.before_answer");
     if (h && ok) {
-        h->taken++;
+        h->answers[HOOK_200]++;
         h->answered_at = clock_now();
     }
     q->http = NULL;
@@ -342,7 +351,7 @@ static void synced(void *arg, bool ok)
     if (ok)
         http_reply(x, 200, NULL, -1, slice_make(NULL, 0));
     else
-        reply_later(x, AFTER_STORE, "the store did not write");
+        reply_later(h, x, AFTER_STORE, "the store did not write");
 }
 
 static void take(struct webhook *w, struct hook *h, struct http_exchange *x, const struct update *u)
@@ -351,9 +360,11 @@ static void take(struct webhook *w, struct hook *h, struct http_exchange *x, con
     enum accepted got = spool_accept(h->box, u, false, NULL);
 
     if (got == ACCEPTED_FAILED) {
-        reply_later(x, AFTER_STORE, "the store does not write");
+        reply_later(h, x, AFTER_STORE, "the store does not write");
         return;
     }
+    if (u->has_id)
+        gaps_seen(&h->gaps, u->id, got == ACCEPTED_NEW, clock_now());
     if (got == ACCEPTED_NEW && !u->has_id)
         log_warn(
             h->name,
@@ -377,7 +388,7 @@ static void refuse_secret(struct hook *h, struct http_exchange *x)
     char what[200];
 
     if (h->box) {
-        h->refused++;
+        h->answers[HOOK_401]++;
         snprintf(what, sizeof(what),
                  "refused a webhook with a wrong secret; if Telegram sent it, its secret is an old one: run "
                  "tgspool webhook set %s",
@@ -391,7 +402,7 @@ static void refuse_secret(struct hook *h, struct http_exchange *x)
 
 static void refuse_body(struct webhook *w, struct hook *h, struct http_exchange *x)
 {
-    h->refused++;
+    h->answers[HOOK_400]++;
     tell_refusal(&w->by_body, h->name, "refused a webhook whose body is not a JSON object");
     http_reply_error(x, 400, "bad_request", "the body is not an update: one JSON object");
 }
@@ -422,7 +433,7 @@ static struct hook *judge(struct webhook *w, struct http_exchange *x, const stru
     }
     const char *held = held_by(w, h, &after_s);
     if (held)
-        reply_later(x, after_s, held);
+        reply_later(h, x, after_s, held);
     return held ? NULL : h;
 }
 
@@ -446,10 +457,48 @@ void webhook_request(void *arg, struct http_exchange *x, const struct http_serve
         take(w, h, x, &u);
 }
 
+/* ---- gaps --------------------------------------------------------------------------------------- */
+
+/* Updates of one bot that should have come by now. */
+static void count_gaps(struct webhook *w, struct hook *h, int64_t now)
+{
+    int after_s;
+
+    if (held_by(w, h, &after_s)) {
+        gaps_wait_anew(&h->gaps, now); /* nothing can come */
+        return;
+    }
+    int64_t missing = gaps_ripe(&h->gaps, GAP_WAIT, now);
+    if (!missing)
+        return;
+    spool_count_gap(h->box, missing);
+    log_warn(
+        h->name,
+        "updates missing: %lld; Telegram dropped them before it could deliver them (it keeps most for 24 "
+        "hours, some for seconds); to see how intake stands, run: tgspool status",
+        (long long)missing);
+}
+
+int64_t webhook_tick(struct webhook *w, int64_t now)
+{
+    int64_t deadline = TIME_NEVER;
+
+    for (size_t i = 0; i < w->n_hooks; i++) {
+        struct hook *h = &w->hooks[i];
+        if (!gaps_oldest(&h->gaps) && !h->gaps.crowded_out)
+            continue;
+        count_gaps(w, h, now);
+        int64_t oldest = gaps_oldest(&h->gaps);
+        if (oldest && oldest + GAP_WAIT < deadline)
+            deadline = oldest + GAP_WAIT;
+    }
+    return deadline;
+}
+
 uint64_t webhook_taken(struct webhook *w, const struct spool_box *box)
 {
     const struct hook *h = hook_of_box(w, box);
-    return h ? h->taken : 0;
+    return h ? h->answers[HOOK_200] : 0;
 }
 
 bool webhook_status(struct webhook *w, const char *bot, struct webhook_status *out)
@@ -460,10 +509,9 @@ bool webhook_status(struct webhook *w, const char *bot, struct webhook_status *o
     if (!h->box)
         return false;
     *out = (struct webhook_status){
-        .taken = h->taken,
-        .refused = h->refused,
         .answered_at = h->answered_at,
         .held = held_by(w, h, &after_s),
     };
+    memcpy(out->answers, h->answers, sizeof(out->answers));
     return true;
 }

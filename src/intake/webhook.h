@@ -8,6 +8,7 @@
 
 #include "base/ip.h"
 #include "core/config.h"
+#include "core/standing.h"
 #include "net/http_server.h"
 #include "spool/spool.h"
 
@@ -35,6 +36,10 @@ void webhook_set_senders(struct webhook *w, bool telegram_only, const struct ip_
 void webhook_head(void *arg, struct http_exchange *x, const struct http_server_request *r);
 void webhook_request(void *arg, struct http_exchange *x, const struct http_server_request *r);
 
+/* Counts updates that should have come by now (core/gaps.h). To be called in every tick, before spool_commit.
+ * Returns when it wants to be called again at the latest. */
+int64_t webhook_tick(struct webhook *w, int64_t now);
+
 /* Intake ends: what comes now gets a 503. Those under way are still answered. */
 void webhook_stop(struct webhook *w);
 bool webhook_idle(const struct webhook *w);
@@ -45,10 +50,9 @@ bool webhook_rests(const struct webhook *w, const struct spool_box *box);
 uint64_t webhook_taken(struct webhook *w, const struct spool_box *box);
 
 struct webhook_status {
-    uint64_t taken;      /* updates that were answered 200 since the start */
-    uint64_t refused;    /* with a wrong secret or no update in the body, likewise */
-    int64_t answered_at; /* when the latest was taken; 0: none yet */
-    const char *held;    /* why nothing is taken now, as a sentence; NULL: it is */
+    uint64_t answers[HOOK_ANSWERS]; /* by status, since the start */
+    int64_t answered_at;            /* when the latest was taken; 0: none yet */
+    const char *held;               /* why nothing is taken now, as a sentence; NULL: it is */
 };
 /* Returns false if this bot's webhooks are not taken here. */
 bool webhook_status(struct webhook *w, const char *bot, struct webhook_status *out);

@@ -56,6 +56,34 @@ enum accepted spool_accept(struct spool_box *b, const struct update *u, bool bro
     return spool_usable(b->sp) ? ACCEPTED_NEW : ACCEPTED_FAILED;
 }
 
+void spool_count_gap(struct spool_box *b, int64_t missing)
+{
+    if (missing > 0)
+        box_count(b, COUNT_GAPS, missing);
+}
+
+#define NEWEST_LOOK 32            /* webhooks come out of order: the highest is among so many, ... */
+#define NEWEST_WITHIN MINUTES(10) /* ... that came so close together: what was imported is older */
+
+void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)
+{
+    struct buf record = BUF_EMPTY;
+    struct event ev;
+
+    *next = *at = 0;
+    for (uint64_t seq = b->rec.next_seq - 1, n = 0; seq > 0 && n < NEWEST_LOOK && spool_usable(b->sp);
+         seq--, n++) {
+        buf_clear(&record);
+        if (row_event(b, seq, &ev, &record) <= 0 || !ev.has_update_id || ev.replay_of ||
+            ev.received_at < b->rec.last_received_at - NEWEST_WITHIN)
+            continue;
+        *at = b->rec.last_received_at;
+        if (ev.update_id >= *next && ev.update_id < INT64_MAX)
+            *next = ev.update_id + 1;
+    }
+    buf_free(&record);
+}
+
 void spool_set_position(struct spool_box *b, const struct poll_position *p)
 {
     struct position_record r = {.offset = p->offset, .newest_update_at = p->newest_update_at};

@@ -55,6 +55,7 @@ struct spool_box *box_new(struct spool *sp, int64_t bot_id, enum box which)
     b->which = which;
     b->rec.next_seq = 1;
     list_init(&b->held);
+    b->handler_ms = HISTOGRAM(histogram_ms);
     default_policy(&b->policy);
     reset_hints(b);
     while (at != &sp->boxes && before(list_item(at, struct spool_box, link), bot_id, which))
@@ -355,6 +356,11 @@ static void find_oldest(struct spool_box *b)
     buf_free(&record);
 }
 
+const struct histogram *spool_handler_ms(const struct spool_box *b)
+{
+    return &b->handler_ms;
+}
+
 void spool_box_status(struct spool_box *b, struct spool_box_status *out)
 {
     const uint64_t *c = b->rec.counters;
@@ -377,6 +383,7 @@ void spool_box_status(struct spool_box *b, struct spool_box_status *out)
                    .retries = c[COUNT_RETRIES],
                    .failures = c[COUNT_FAILURES],
                    .lease_expired = c[COUNT_LEASE_EXPIRED],
+                   .gaps = c[COUNT_GAPS],
                    .dead_by_reason = {0, c[COUNT_DEAD_ATTEMPTS], c[COUNT_DEAD_REJECTED],
                                       c[COUNT_DEAD_EXPIRED], c[COUNT_DEAD_DISCARDED]}},
         .oldest_unfinished_at = box_unfinished(b) ? b->oldest_at : 0,

@@ -118,6 +118,16 @@ static void count_outcome(struct spool_box *b, enum outcome_kind kind, const str
     }
 }
 
+/* How long the handler took; only where it is the handler that ended the try, or that did not. */
+static void time_handler(struct spool_box *b, const struct event_state *st, enum outcome_kind kind)
+{
+    int64_t took = b->sp->now - st->claimed_at;
+
+    if (kind == OUTCOME_DONE || kind == OUTCOME_RETRY || kind == OUTCOME_REJECTED ||
+        kind == OUTCOME_LEASE_EXPIRED)
+        histogram_add(&b->handler_ms, took > 0 ? (uint64_t)took : 0);
+}
+
 /* Only the probe, or a success, moves an open breaker's next probe; answers of claims made before it opened
  * do not. */
 static void move_breaker(struct spool_box *b, uint64_t seq, struct lane lane, const struct outcome *o,
@@ -178,8 +188,10 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
 
     outcome_decide(o, st, r->lane, &b->policy.outcome, &b->breaker, random, b->sp->now, &d);
     remove_due(b, seq, r, place);
-    if (st->state == STATE_PROCESSING)
+    if (st->state == STATE_PROCESSING) {
         box_count(b, COUNT_PROCESSING, -1);
+        time_handler(b, st, o->kind);
+    }
     set_error(st, o->error);
     if (o->kind != OUTCOME_DISCARDED && o->kind != OUTCOME_EXPIRED && o->kind != OUTCOME_RETURNED)
         add_history(st, o, b->sp->now);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "core/histogram.h"
 #include "spool/spool.h"
 #include "store/commit.h"
 #include "wire/keys.h"
@@ -38,6 +39,7 @@ struct spool_box {
     bool dirty;
     struct breaker breaker;
     struct list held;
+    struct histogram handler_ms;
 
     /* Lower bounds, so that a scan does not cross the graves of what is gone. Only hints: 0 is always right.
      */
@@ -97,6 +99,7 @@ struct spool {
     spool_happened_fn *watcher;
     void *watcher_arg;
     uint64_t events_committed;
+    struct histogram commit_events;
 };
 
 /* ---- rows.c: typed access. Reads return 1, 0 (no such row) or -1 (the store is broken); writes to a broken

@@ -26,6 +26,7 @@ static struct spool *spool_new(int64_t now)
     sp->now = sp->opened_at = now;
     sp->work_left = sp->expire_left = WORK_PER_TICK;
     sp->marks_from = sp->marks_due = INT64_MIN;
+    sp->commit_events = HISTOGRAM(histogram_events);
     list_init(&sp->boxes);
     list_init(&sp->claiming);
     list_init(&sp->remembered);
@@ -129,6 +130,8 @@ void spool_commit(struct spool *sp)
     switch (store_commit(sp->store, sp->now)) {
     case STORE_COMMITTED:
         sp->events_committed += events;
+        if (events)
+            histogram_add(&sp->commit_events, events);
         tell_watcher(sp, happened, n_happened);
         break;
     case STORE_STALLED: /* all is kept; no callback ran */
@@ -221,7 +224,9 @@ void spool_commit_stats(const struct spool *sp, struct spool_commit_stats *out)
                                        .events = sp->events_committed,
                                        .last_us = s->last_us,
                                        .max_us = s->max_us,
-                                       .total_us = s->total_us};
+                                       .total_us = s->total_us,
+                                       .us = &s->us,
+                                       .batch_events = &sp->commit_events};
 }
 
 /* ---- checkpoints -------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "core/config.h"
 #include "core/event.h"
+#include "core/histogram.h"
 #include "core/outcome.h"
 #include "core/update.h"
 
@@ -126,6 +127,7 @@ struct spool_counts {
     uint64_t dead_replayed;                            /* of the dead: those that were replayed since */
     uint64_t received, duplicates, delivered, retries; /* since the spool was made */
     uint64_t failures, lease_expired;
+    uint64_t gaps; /* updates that Telegram dropped before they came, likewise */
     uint64_t dead_by_reason[REASON_DISCARDED + 1];
 };
 
@@ -139,6 +141,9 @@ struct spool_box_status {
 };
 
 void spool_box_status(struct spool_box *b, struct spool_box_status *out); /* O(1) */
+/* How long its handlers took, in milliseconds from claim to outcome, since the start: of what ended well, badly, or with
+ * its lease. */
+const struct histogram *spool_handler_ms(const struct spool_box *b);
 /* Its deliverer is another one now: an open breaker may try it at once, unless it waits for a time that was given. */
 void spool_probe_now(struct spool_box *b);
 /* Durable with the batch. what: "intake" or "deliver". */
@@ -161,6 +166,11 @@ struct poll_position {
 };
 void spool_set_position(struct spool_box *b, const struct poll_position *p);
 void spool_get_position(struct spool_box *b, struct poll_position *out);
+
+/* Updates that Telegram dropped before they came (core/gaps.h), counted for good; rides in the batch. */
+void spool_count_gap(struct spool_box *b, int64_t missing);
+/* One above the highest update_id among the updates that came last, and when the newest came; 0, 0 if none is known. */
+void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at);
 
 /* A small text about the bot, kept by name (up to 24 bytes of a-z) until it is set anew; rides in the batch. get
  * appends it to out and returns whether there is one. */
@@ -394,6 +404,8 @@ void spool_checkpoints_each(struct spool *sp, void (*each)(void *arg, const char
 struct spool_commit_stats {
     uint64_t commits, syncs, events;
     uint64_t last_us, max_us, total_us;
+    const struct histogram *us;           /* of a write, with its sync */
+    const struct histogram *batch_events; /* in a write, of those that have any */
 };
 void spool_commit_stats(const struct spool *sp, struct spool_commit_stats *out);
 

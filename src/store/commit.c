@@ -193,6 +193,7 @@ static struct store *store_new(int64_t cache_bytes, enum sync_mode sync, int64_t
     st->sync = sync;
     st->sync_ms = sync_ms;
     st->sync_at = TIME_NEVER;
+<<<<<<< HEAD
     return st;
 }
 
@@ -221,6 +222,9 @@ struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sy
 {
     struct store *st = store_new(cache_bytes, sync, sync_ms);
 
+=======
+    st->stats.us = HISTOGRAM(histogram_us);
+>>>>>>> 96a7220 (Gaps in update_id are counted and told; handler, commit and batch histograms; webhooks by status)
     if (store_dir_open(dir, &st->dir, e) < 0) {
         free(st);
         return NULL;
@@ -297,6 +301,7 @@ static enum store_result write_batch(struct store *st, int64_t now)
         st->stats.syncs += sync;
         st->stats.last_us = (uint64_t)(clock_boot_us() - start);
         st->stats.total_us += st->stats.last_us;
+        histogram_add(&st->stats.us, st->stats.last_us);
         if (st->stats.last_us > st->stats.max_us)
             st->stats.max_us = st->stats.last_us;
     }

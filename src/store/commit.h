@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "core/config.h"
+#include "core/histogram.h"
 #include "store/db.h"
 
 struct store;
@@ -17,6 +18,7 @@ struct store;
 struct store_stats {
     uint64_t commits, syncs;
     uint64_t last_us, max_us, total_us; /* of writes */
+    struct histogram us;                /* of writes */
 };
 
 struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sync, int64_t sync_ms,

@@ -46,6 +46,7 @@ enum box_counter {
     COUNT_DEAD_EXPIRED,
     COUNT_DEAD_DISCARDED,
     COUNT_DEAD_REPLAYED, /* now dead, and replayed since */
+    COUNT_GAPS,          /* updates that Telegram dropped before they came */
     COUNTERS
 };
 struct epoch_count {

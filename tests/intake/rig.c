@@ -156,6 +156,18 @@ void spool_get_position(struct spool_box *b, struct poll_position *out)
     *out = sp.stored;
 }
 
+void spool_count_gap(struct spool_box *b, int64_t missing)
+{
+    (void)b;
+    sp.open_missing += missing;
+}
+
+void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)
+{
+    (void)b;
+    *next = *at = 0;
+}
+
 void spool_set_note(struct spool_box *b, const char *name, struct slice text)
 {
     (void)b;
@@ -196,6 +208,9 @@ void commit(bool ok)
         sp.note = sp.open_note;
         sp.open_note = BUF_EMPTY;
     }
+    if (ok)
+        sp.missing += sp.open_missing;
+    sp.open_missing = 0;
     sp.open_set = false;
     sp.batch = 0;
     sp.n_fns = 0;

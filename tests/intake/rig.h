@@ -45,6 +45,7 @@ struct fake_spool {
     const char *held; /* why there is no room */
     struct buf note, open_note; /* what is kept of before */
     unsigned forgotten;
+    int64_t missing, open_missing; /* gaps that were counted */
 };
 
 extern struct fake_spool sp;

@@ -28,6 +28,56 @@ static void test_next_only_when_durable(void **state)
     assert_string_equal(sp.stored.api_root, "http://127.0.0.1:1");
 }
 
+/* What Telegram dropped before it was asked is counted, once, when the batch is sure. */
+static void test_gaps(void **state)
+{
+    (void)state;
+    tick();
+    REPLY_IDS(10, 11, 15); /* the first of all: 12..14 */
+    tick();
+    assert_int_equal(sp.missing, 3);
+    REPLY_IDS(16, 17);
+    tick();
+    assert_int_equal(sp.missing, 3);
+    REPLY_IDS(20, 22); /* 18, 19, 21; but the write fails */
+    tick_with(false);
+    assert_int_equal(sp.missing, 3);
+    sp.n_known = 0; /* the spool lost them */
+    expect_wait(1000);
+    REPLY_IDS(20, 22);
+    tick();
+    assert_int_equal(sp.missing, 6);
+    sp.known[sp.n_known++] = 30; /* known already: what is before it was counted with it */
+    REPLY_IDS(16, 30, 31, 33);
+    tick();
+    assert_int_equal(sp.missing, 7);
+    REPLY_IDS(7, 8, 10); /* ids began anew, lower */
+    tick();
+    assert_int_equal(sp.missing, 8);
+}
+
+/* tgspool was off over a week-end; and for so long that ids may have begun anew. */
+static void test_gaps_after_silence(void **state)
+{
+    (void)state;
+    tick();
+    REPLY_IDS(10);
+    tick();
+    REPLY_IDS();
+    tick();
+    now += HOURS(60);
+    expect_asked(0, 100);
+    REPLY_IDS(500);
+    tick();
+    assert_int_equal(sp.missing, 489);
+    REPLY_IDS();
+    now += HOURS(24 * 7);
+    tick();
+    REPLY_IDS(900);
+    tick();
+    assert_int_equal(sp.missing, 489);
+}
+
 static void test_lost_batch_is_not_confirmed(void **state)
 {
     (void)state;
@@ -287,6 +337,8 @@ int main(void)
         TEST(test_notes_what_was_before),
         TEST(test_next_only_when_durable),
         TEST(test_lost_batch_is_not_confirmed),
+        TEST(test_gaps),
+        TEST(test_gaps_after_silence),
         TEST(test_one_lost_part_is_enough),
         TEST(test_parts),
         TEST(test_part_of_a_stall),

@@ -83,6 +83,17 @@ static void ids_begin_anew(void **state)
     assert_int_equal(gaps_oldest(&g), 0);
 }
 
+static void waiting_begins_anew(void **state)
+{
+    (void)state;
+    struct gaps g = {.next = 10, .newest_at = T0};
+
+    gaps_seen(&g, 12, true, T0);
+    gaps_wait_anew(&g, T0 + 9 * MINUTE);
+    assert_int_equal(ripe_at(&g, T0 + 18 * MINUTE), 0);
+    assert_int_equal(ripe_at(&g, T0 + 19 * MINUTE), 2);
+}
+
 static void many_holes_push_the_oldest_out(void **state)
 {
     (void)state;
@@ -106,6 +117,7 @@ int main(void)
         cmocka_unit_test(late_ones_fill_their_hole),
         cmocka_unit_test(duplicates_make_no_hole),
         cmocka_unit_test(ids_begin_anew),
+        cmocka_unit_test(waiting_begins_anew),
         cmocka_unit_test(many_holes_push_the_oldest_out),
     };
 
