@@ -236,10 +236,11 @@ int request_exit_code(int status)
     }
 }
 
-static void on_reply(void *arg, int status, struct slice body, int64_t retry_after_s)
+static void on_reply(void *arg, int status, const char *type, struct slice body, int64_t retry_after_s)
 {
     struct request *q = arg;
 
+    (void)type;
     (void)retry_after_s;
     q->answered = true;
     q->answer->status = status;
@@ -251,7 +252,7 @@ static void on_http(void *arg, struct http_answer *a)
     struct request *q = arg;
 
     if (a->fail == HTTP_OK)
-        on_reply(q, a->status, buf_slice(&a->body), -1);
+        on_reply(q, a->status, NULL, buf_slice(&a->body), -1);
     else if (a->fail == HTTP_TIMEOUT)
         err_set(
             q->e, EX_TEMPFAIL,

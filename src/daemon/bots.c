@@ -214,8 +214,15 @@ static void hook_standing(struct webhook *w, const struct bot *bot, const struct
     }
 }
 
-bool bots_standing(struct bots *b, const char *name, struct intake_standing *out)
+int64_t bots_oldest_limit(void *arg)
 {
+    (void)arg;
+    return MINUTES(5);
+}
+
+bool bots_standing(void *arg, const char *name, struct intake_standing *out)
+{
+    struct bots *b = arg;
     const struct bot *bot = bots_by_name(b, name);
     struct watch_status at;
 

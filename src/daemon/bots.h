@@ -68,8 +68,10 @@ int64_t bots_shutdown_wait(const struct bots *b);
 struct bot *bots_by_id(struct bots *b, int64_t bot_id);
 struct bot *bots_by_name(struct bots *b, const char *name); /* not one that is leaving */
 size_t bots_count(const struct bots *b);
-/* How a bot's intake stands; cheap, asks nobody. Returns false if there is no such bot (or it is leaving). */
-bool bots_standing(struct bots *b, const char *name, struct intake_standing *out);
+/* How a bot's intake stands (arg: the struct bots); cheap, asks nobody. Returns false if there is no such bot (or it is leaving). */
+bool bots_standing(void *arg, const char *name, struct intake_standing *out);
+/* How old the oldest unfinished event may be, in milliseconds. */
+int64_t bots_oldest_limit(void *arg);
 
 /* For the API (serve/api.h, struct api_hooks; arg: the struct bots). */
 void bots_intake_status(void *arg, const char *name, struct json_out *j);

@@ -289,6 +289,16 @@ static void write_disk(void *arg, struct json_out *j)
     json_object_end(j);
 }
 
+/* The same for its metrics. */
+static bool disk_numbers(void *arg, int64_t *free_bytes, int64_t *db_bytes)
+{
+    const struct disk_state *s = disk_state(arg);
+
+    *free_bytes = s->free_bytes;
+    *db_bytes = s->db_bytes;
+    return s->known;
+}
+
 static int start_api(struct daemon *d, const struct config *c, struct err *e)
 {
     struct api_hooks hooks = {
@@ -297,6 +307,8 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .now = clock_now,
         .us = clock_boot_us,
         .intake_status = bots_intake_status,
+        .intake_standing = bots_standing,
+        .oldest_limit = bots_oldest_limit,
         .consumer_status = bots_consumer_status,
         .children_status = bots_children_status,
         .kill_event = bots_kill_event,
@@ -306,6 +318,7 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .give_back_end = bots_give_back_end,
         .arg = &d->bots,
         .disk_status = write_disk,
+        .disk_numbers = disk_numbers,
         .disk_arg = d->disk,
         .happened = happened_log,
         .happened_arg = &d->happened,

@@ -61,7 +61,9 @@ static const struct route routes[] = {
     {"DELETE", "/v1/checkpoint/", checkpoint_delete, none, false},
     {"GET", "/v1/status", api_status, none, false},
     {"GET", "/v1/tail", tail_get, tail_names, false},
+    {"GET", "/metrics", api_metrics, none, false},
     {"GET", "/healthz", api_healthz, none, false},
+    {"GET", "/readyz", api_readyz, none, false},
 };
 
 /* ---- answering ---------------------------------------------------------------------------------- */
@@ -75,20 +77,25 @@ static void call_free(struct api_call *c)
     free(c);
 }
 
-static void answer(struct api_call *c, int status, struct slice body, int64_t retry_after_s)
+static void answer(struct api_call *c, int status, const char *type, struct slice body, int64_t retry_after_s)
 {
     api_reply_fn *fn = c->fn;
     void *arg = c->arg;
 
     if (c->answered)
         *c->answered = true;
-    fn(arg, status, body, retry_after_s);
+    fn(arg, status, type, body, retry_after_s);
     call_free(c);
 }
 
 void api_answer(struct api_call *c, int status, struct slice body)
 {
-    answer(c, status, body, -1);
+    answer(c, status, NULL, body, -1);
+}
+
+void api_answer_as(struct api_call *c, int status, const char *type, struct slice body)
+{
+    answer(c, status, type, body, -1);
 }
 
 void api_error_member(struct json_out *j, const char *code, const char *message)
@@ -110,7 +117,7 @@ static void fail(struct api_call *c, int status, const char *code, int64_t retry
     api_error_member(&j, code, message);
     json_object_end(&j);
     json_end(&j);
-    answer(c, status, buf_slice(&out), retry_after_s);
+    answer(c, status, NULL, buf_slice(&out), retry_after_s);
     buf_free(&out);
 }
 
@@ -164,7 +171,7 @@ static void held_written(void *arg, bool ok)
 
     c->drop = NULL;
     if (ok)
-        answer(c, c->held_status, buf_slice(&c->held), -1);
+        answer(c, c->held_status, NULL, buf_slice(&c->held), -1);
     else
         api_fail_store(c);
 }

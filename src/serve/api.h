@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "core/given_back.h"
+#include "core/standing.h"
 #include "spool/spool.h"
 #include "wire/json.h"
 
@@ -31,6 +32,10 @@ struct api_hooks {
     int64_t (*us)(void);  /* microseconds of any clock that only grows */
     /* Writes one JSON value: how intake of this bot stands. */
     void (*intake_status)(void *arg, const char *bot, struct json_out *j);
+    /* The same as numbers; false: there is no such bot. */
+    bool (*intake_standing)(void *arg, const char *bot, struct intake_standing *out);
+    /* How old the oldest unfinished event may be (alerts.oldest), in milliseconds. */
+    int64_t (*oldest_limit)(void *arg);
     /* The same of the program that takes its updates over the drop-in API; null if none does. */
     void (*consumer_status)(void *arg, const char *bot, struct json_out *j);
     /* The same of the children that handlers run in, of all bots; NULL where no daemon runs. */
@@ -50,6 +55,8 @@ struct api_hooks {
     void *arg;
     /* Writes one JSON value: how the disk stands (with disk_arg). */
     void (*disk_status)(void *arg, struct json_out *j);
+    /* The same as numbers; false: not known. Bytes. */
+    bool (*disk_numbers)(void *arg, int64_t *free_bytes, int64_t *db_bytes);
     void *disk_arg;
     /* Is told all that happens in the spool as well, since that has one watcher. */
     spool_happened_fn *happened;
@@ -72,8 +79,8 @@ struct api_request {
                              nothing else. NULL: all bots */
 };
 
-/* The answer: a JSON document, borrowed for the call. retry_after_s -1: none. */
-typedef void api_reply_fn(void *arg, int status, struct slice body, int64_t retry_after_s);
+/* The answer, borrowed for the call. type: of its content; NULL: JSON. retry_after_s -1: none. */
+typedef void api_reply_fn(void *arg, int status, const char *type, struct slice body, int64_t retry_after_s);
 
 /* Starts a request. r's strings are borrowed until the reply or api_cancel. Returns NULL if fn was called
  * already, else a handle that is valid until fn is called. */

@@ -34,6 +34,7 @@ static void write_counts(struct json_out *j, const struct spool_counts *n)
     json_kv_uint(j, "failures", n->failures);
     json_kv_uint(j, "retries", n->retries);
     json_kv_uint(j, "lease_expired", n->lease_expired);
+    json_kv_uint(j, "gaps", n->gaps);
     json_key(j, "dead");
     json_object(j);
     for (enum reason r = REASON_ATTEMPTS; r <= REASON_DISCARDED; r++)
@@ -147,14 +148,6 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
     json_end(&j);
     api_answer(c, 200, buf_slice(&out));
     buf_free(&out);
-}
-
-/* Alive: the loop turns and answers, whatever the store does. */
-void api_healthz(struct api_call *c, const struct api_request *r, const struct params *p)
-{
-    (void)r;
-    (void)p;
-    api_answer(c, 200, slice_str("{\"ok\":true}"));
 }
 
 /* ---- pause, resume ------------------------------------------------------------------------------ */

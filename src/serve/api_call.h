@@ -54,6 +54,8 @@ typedef void api_route_fn(struct api_call *c, const struct api_request *r, const
 
 /* Each answers and frees the call. body is the caller's. */
 void api_answer(struct api_call *c, int status, struct slice body);
+/* The same with content that is no JSON. */
+void api_answer_as(struct api_call *c, int status, const char *type, struct slice body);
 void api_fail(struct api_call *c, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void api_fail_params(struct api_call *c, const struct param_error *e);
@@ -82,7 +84,9 @@ api_route_fn api_events, api_event;            /* api_list.c */
 api_route_fn api_replay, api_discard, api_job; /* api_bulk.c */
 void api_jobs_free(struct api *api);
 api_route_fn api_import;                                             /* api_import.c */
-api_route_fn api_pause, api_resume, api_status, api_healthz;         /* api_admin.c */
+api_route_fn api_pause, api_resume, api_status;                      /* api_admin.c */
+api_route_fn api_metrics;                                            /* metrics.c */
+api_route_fn api_healthz, api_readyz;                                /* ready.c */
 void api_write_breaker(struct json_out *j, const struct breaker *b); /* as a member of an open object */
 
 #endif

@@ -17,12 +17,12 @@ static void exchange_free(struct exchange *x)
     free(x);
 }
 
-static void reply(void *arg, int status, struct slice body, int64_t retry_after_s)
+static void reply(void *arg, int status, const char *type, struct slice body, int64_t retry_after_s)
 {
     struct exchange *x = arg;
 
     http_on_gone(x->http, NULL, NULL);
-    http_reply(x->http, status, NULL, retry_after_s, body);
+    http_reply(x->http, status, type, retry_after_s, body);
     exchange_free(x);
 }
 

@@ -21,6 +21,7 @@ libserve_a_SOURCES = \
 	src/serve/exchange.c src/serve/exchange.h \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/lease.c src/serve/lease.h \
+	src/serve/metrics.c src/serve/ready.c \
 	src/serve/network.c src/serve/network.h \
 	src/serve/socket.c src/serve/socket.h \
 	src/serve/tail.c src/serve/tail.h

@@ -193,7 +193,7 @@ static struct store *store_new(int64_t cache_bytes, enum sync_mode sync, int64_t
     st->sync = sync;
     st->sync_ms = sync_ms;
     st->sync_at = TIME_NEVER;
-<<<<<<< HEAD
+    st->stats.us = HISTOGRAM(histogram_us);
     return st;
 }
 
@@ -222,9 +222,6 @@ struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sy
 {
     struct store *st = store_new(cache_bytes, sync, sync_ms);
 
-=======
-    st->stats.us = HISTOGRAM(histogram_us);
->>>>>>> 96a7220 (Gaps in update_id are counted and told; handler, commit and batch histograms; webhooks by status)
     if (store_dir_open(dir, &st->dir, e) < 0) {
         free(st);
         return NULL;

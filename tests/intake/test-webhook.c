@@ -79,11 +79,8 @@ static struct {
     size_t n;
     enum accepted as;
     bool sick, full;
-<<<<<<< HEAD
     const char *held;
-=======
     int64_t missing;
->>>>>>> 96a7220 (Gaps in update_id are counted and told; handler, commit and batch histograms; webhooks by status)
     spool_done_fn *fns[64];
     void *args[64];
     size_t n_fns;

@@ -40,6 +40,29 @@ static void rig_intake(void *arg, const char *bot, struct json_out *j)
     json_object_end(j);
 }
 
+static bool rig_standing(void *arg, const char *bot, struct intake_standing *out)
+{
+    struct rig *r = arg;
+
+    assert_string_equal(bot, "shop");
+    *out = r->standing;
+    return r->has_standing;
+}
+
+static int64_t rig_oldest_limit(void *arg)
+{
+    struct rig *r = arg;
+    return r->oldest_limit;
+}
+
+static bool rig_disk(void *arg, int64_t *free_bytes, int64_t *db_bytes)
+{
+    (void)arg;
+    *free_bytes = 123456789;
+    *db_bytes = 4321;
+    return true;
+}
+
 static void rig_happened(void *arg, const struct spool_happening *h)
 {
     struct rig *r = arg;
@@ -62,11 +85,15 @@ int rig_setup(void **state)
     us = 0;
     r->us_a_look = 1;
     r->pulled = true;
+    r->oldest_limit = MINUTES(5);
     const struct api_hooks hooks = {.version = "1.2.3",
                                     .started_at = START,
                                     .now = rig_now,
                                     .us = rig_us,
                                     .intake_status = rig_intake,
+                                    .intake_standing = rig_standing,
+                                    .oldest_limit = rig_oldest_limit,
+                                    .disk_numbers = rig_disk,
                                     .kill_event = rig_kill,
                                     .pulled = rig_pulled,
                                     .arg = r,
@@ -89,7 +116,7 @@ int rig_teardown(void **state)
     return world_teardown(&world);
 }
 
-static void on_reply(void *arg, int status, struct slice body, int64_t retry_after_s)
+static void on_reply(void *arg, int status, const char *type, struct slice body, int64_t retry_after_s)
 {
     struct reply *p = arg;
 
@@ -99,8 +126,9 @@ static void on_reply(void *arg, int status, struct slice body, int64_t retry_aft
     p->retry_after_s = retry_after_s;
     p->call = NULL;
     buf_add_slice(&p->body, body);
-    p->root = json_parse(body, NULL);
-    assert_non_null(p->root);
+    snprintf(p->type, sizeof(p->type), "%s", type ? type : "");
+    p->root = type ? NULL : json_parse(body, NULL);
+    assert_true(type || p->root);
 }
 
 void rig_start(struct rig *r, struct reply *p, const char *method, const char *path, const char *body)

@@ -12,7 +12,8 @@ struct reply {
     int status;
     int64_t retry_after_s;
     struct buf body;
-    struct json *root;
+    char type[64];         /* of its content; "": JSON */
+    struct json *root;     /* NULL where it is no JSON */
     struct api_call *call; /* while it waits */
 };
 
@@ -25,6 +26,9 @@ struct rig {
     unsigned killed, happened;
     bool holds; /* the deliverer works on what is to be killed, and will end it */
     uint64_t killed_seq;
+    bool has_standing; /* the bot's intake is as standing says */
+    struct intake_standing standing;
+    int64_t oldest_limit;
 };
 
 int rig_setup(void **state);

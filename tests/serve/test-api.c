@@ -29,7 +29,7 @@ static void test_unknown_things(void **state)
     struct reply p;
 
     rig_refused(r, 404, "not_found", "GET", "/", NULL);
-    rig_refused(r, 404, "not_found", "GET", "/metrics", NULL);
+    rig_refused(r, 404, "not_found", "GET", "/metrix", NULL);
     rig_refused(r, 404, "not_found", "POST", "/v1/keyes", "{}");
     rig_refused(r, 404, "not_found", "GET", "/v1/events/", NULL);
     rig_refused(r, 405, "method", "GET", "/v1/claim", NULL);

@@ -13,6 +13,7 @@ check_PROGRAMS += \
 	tests/serve/test-dropin \
 	tests/serve/test-handover \
 	tests/serve/test-lease \
+	tests/serve/test-metrics \
 	tests/serve/test-network \
 	tests/serve/test-params \
 	tests/serve/test-show \
@@ -27,6 +28,8 @@ tests_serve_test_dropin_SOURCES = tests/serve/test-dropin.c
 tests_serve_test_dropin_LDADD = $(SERVE_PURE)
 tests_serve_test_handover_SOURCES = tests/serve/test-handover.c $(SERVE_STAGE)
 tests_serve_test_handover_LDADD = $(SERVE_SPOOL)
+tests_serve_test_metrics_SOURCES = tests/serve/test-metrics.c $(SERVE_STAGE)
+tests_serve_test_metrics_LDADD = $(SERVE_SPOOL)
 tests_serve_test_lease_SOURCES = tests/serve/test-lease.c $(SERVE_STAGE)
 tests_serve_test_lease_LDADD = $(SERVE_SPOOL)
 tests_serve_test_network_SOURCES = tests/serve/test-network.c $(SERVE_STAGE)
