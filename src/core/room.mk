@@ -2,6 +2,8 @@
 noinst_LIBRARIES += libcore.a
 libcore_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(YAML_CFLAGS)
 libcore_a_SOURCES = \
+	src/core/alert.c src/core/alert.h src/core/alert_text.c src/core/alert_text.h \
+	src/core/alerts.c src/core/alerts.h \
 	src/core/backoff.c src/core/backoff.h \
 	src/core/breaker.c src/core/breaker.h \
 	src/core/config.h src/core/options.c src/core/options.h \

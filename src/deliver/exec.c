@@ -9,9 +9,9 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "deliver/child.h"
 #include "deliver/errline.h"
 #include "deliver/slot.h"
+#include "net/child.h"
 #include "net/loop.h"
 #include "spool/gather.h"
 #include "wire/call.h"

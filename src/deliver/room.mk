@@ -4,7 +4,6 @@ libdeliver_a_CPPFLAGS = $(AM_CPPFLAGS)
 libdeliver_a_SOURCES = \
 	src/deliver/answer.c src/deliver/answer.h \
 	src/deliver/call.c \
-	src/deliver/child.c src/deliver/child.h \
 	src/deliver/children.c src/deliver/children.h \
 	src/deliver/config.c src/deliver/config.h \
 	src/deliver/errline.c src/deliver/errline.h \

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += libnet.a
 libnet_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS) $(CARES_CFLAGS) $(LLHTTP_CFLAGS)
 libnet_a_SOURCES = \
+	src/net/child.c src/net/child.h \
 	src/net/connect.c src/net/connect.h \
 	src/net/dial.c src/net/dial.h \
 	src/net/dns.c src/net/dns.h \

@@ -1,6 +1,6 @@
 # tests/deliver: children and deliverers against real processes and a small HTTP server, the slots on a scripted spool
 # (of src/spool only gather.c is linked). `handler` is the worker of these tests.
-DELIVER_LIBS = libdeliver.a libtelegram.a libproc.a libspool.a libnet.a libwire.a libcore.a libbase.a $(LIBS_PURE) $(EV_LIBS) \
+DELIVER_LIBS = libdeliver.a libtelegram.a libspool.a libnet.a libproc.a libwire.a libcore.a libbase.a $(LIBS_PURE) $(EV_LIBS) \
 	$(CARES_LIBS) $(OPENSSL_LIBS) -lcmocka
 DELIVER_RIG = tests/deliver/fake_spool.c tests/deliver/fake_spool.h tests/deliver/rig.c tests/deliver/rig.h
 DELIVER_SERVER = tests/deliver/server.c tests/deliver/server.h

@@ -8,6 +8,7 @@ EXTRA_DIST += tests/unit/unit.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += \
+	tests/unit/test-alerts \
 	tests/unit/test-backoff \
 	tests/unit/test-breaker \
 	tests/unit/test-buf \
@@ -38,6 +39,8 @@ check_PROGRAMS += \
 	tests/unit/test-url
 endif
 
+tests_unit_test_alerts_SOURCES = tests/unit/test-alerts.c
+tests_unit_test_alerts_LDADD = $(UNIT_CORE)
 tests_unit_test_backoff_SOURCES = tests/unit/test-backoff.c
 tests_unit_test_backoff_LDADD = $(UNIT_CORE)
 tests_unit_test_breaker_SOURCES = tests/unit/test-breaker.c

@@ -1,5 +1,5 @@
 /* proc/ on the loop. */
-#include "deliver/child.h"
+#include "net/child.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A child process on the loop: its pipes are written and read as they can be, and its end, that of its whole
- * group, is told. For the deliverers that talk to children. */
-#ifndef DELIVER_CHILD_H
-#define DELIVER_CHILD_H
+ * group, is told. For deliverers that talk to children, and for whoever starts a command. */
+#ifndef NET_CHILD_H
+#define NET_CHILD_H
 
 #include <stdbool.h>
 #include <stdint.h>
