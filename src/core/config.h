@@ -84,6 +84,13 @@ struct config {
     bool telegram_only;
     struct ip_nets trusted_proxy;
     char *tls_cert, *tls_key; /* both or neither; all three listeners speak TLS then */
+    int64_t alert_oldest_ms;
+    unsigned alert_dead;
+    int64_t alert_repeat_ms;
+    char **alert_command;   /* argv; NULL: none */
+    char *alert_url_file;   /* NULL: none */
+    char *alert_telegram;   /* as config_alert_bot reads it; NULL: none */
+    char *alert_proxy_file; /* NULL: direct */
     enum log_level log_level;
     enum log_format log_format;
     struct bot_config *bots; /* in the file's order */
@@ -102,5 +109,7 @@ void config_free(struct config *c);
 int config_check_reload(const struct config *old, const struct config *new, struct err *e);
 
 const struct bot_config *config_bot(const struct config *c, const char *name);
+/* The bot that alerts.telegram names, and its chat (borrowed, NULL is allowed); NULL: it is not set. */
+const struct bot_config *config_alert_bot(const struct config *c, const char **chat);
 
 #endif

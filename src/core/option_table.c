@@ -104,13 +104,32 @@ static const struct option rows[] = {
      .text = "Where tgspool stands in for api.telegram.org: give a bot's library http://HOST:PORT as API root. Whoever "
              "knows a bot's token, or its dropin_token_file, can call it there."},
     /* ---- alerts ------------------------------------------------------------------------------------- */
-    PLANNED(SECTION_ALERTS, "oldest"),
-    PLANNED(SECTION_ALERTS, "dead"),
-    PLANNED(SECTION_ALERTS, "repeat"),
-    PLANNED(SECTION_ALERTS, "command"),
-    PLANNED(SECTION_ALERTS, "url_file"),
-    PLANNED(SECTION_ALERTS, "telegram"),
-    PLANNED(SECTION_ALERTS, "proxy_file"),
+    {.section = SECTION_ALERTS, .name = "oldest", .type = OPTION_TIME, .offset = IN_CONFIG(alert_oldest_ms),
+     .min = SECONDS(1), .max = HOURS(24 * 30), .def = "5m", .reloadable = true,
+     .text = "From which age of a bot's oldest unfinished update or call on there is an alert."},
+    {.section = SECTION_ALERTS, .name = "dead", .type = OPTION_NUMBER, .offset = IN_CONFIG(alert_dead),
+     .min = 1, .max = 1000000, .def = "1", .reloadable = true,
+     .text = "How many updates and calls of a bot must die within repeat for an alert. They are gathered for a minute; those "
+             "that a person discarded do not count."},
+    {.section = SECTION_ALERTS, .name = "repeat", .type = OPTION_TIME, .offset = IN_CONFIG(alert_repeat_ms),
+     .min = SECONDS(1), .max = HOURS(24 * 30), .def = "1h", .reloadable = true,
+     .text = "How often an alert is told again while it holds."},
+    {.section = SECTION_ALERTS, .name = "command", .type = OPTION_COMMAND, .offset = IN_CONFIG(alert_command),
+     .min = 1, .max = PATH_BYTES, .reloadable = true,
+     .text = "A program that gets each alert as a line of JSON on its standard input, and ends with status 0 when it is "
+             "delivered. It has 30 seconds. What it prints is dropped."},
+    {.section = SECTION_ALERTS, .name = "url_file", .type = OPTION_PATH, .offset = IN_CONFIG(alert_url_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
+     .text = "A private file that holds a URL of http or https, with USER:PASSWORD@ if it asks for one. Each alert is POSTed "
+             "there as JSON."},
+    {.section = SECTION_ALERTS, .name = "telegram", .type = OPTION_TEXT, .offset = IN_CONFIG(alert_telegram),
+     .min = 1, .max = 128, .reloadable = true,
+     .text = "BOT CHAT_ID: the chat that each alert is written to, and the bot of this file that writes it. The chat must have "
+             "started the bot, or have it as a member. It should not be the only destination."},
+    {.section = SECTION_ALERTS, .name = "proxy_file", .type = OPTION_PATH, .offset = IN_CONFIG(alert_proxy_file),
+     .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
+     .text = "A private file that holds the URL of a proxy for url_file and telegram, as a bot's proxy_file does. Unset: direct, "
+             "also where the bot has a proxy."},
     /* ---- log ---------------------------------------------------------------------------------------- */
     {.section = SECTION_LOG, .name = "level", .type = OPTION_WORD, .offset = IN_CONFIG(log_level),
      .words = level_words, .def = "info", .reloadable = true,

@@ -31,6 +31,9 @@ bool option_host_is_loopback(struct slice host);
  * error with place. */
 int option_check_listeners(const struct option_reader *r);
 
+/* That the section alerts names a bot that is there, and destinations for what it sets. The same. */
+int option_check_alerts(const struct option_reader *r);
+
 /* The name out of a list that looks most like a misspelt one; NULL if none comes near. */
 const char *option_closest(const char *name, const char *best, const char *candidate);
 

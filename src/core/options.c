@@ -307,7 +307,7 @@ static int read_sections(const struct option_reader *r, const struct node *root)
         return node_error(r->e, r->path, bots ? bots->key->at : root->at,
                           "no bot is configured; add bots: with a name and its options under it");
     warn_children(r);
-    return option_check_listeners(r);
+    return option_check_listeners(r) < 0 || option_check_alerts(r) < 0 ? -1 : 0;
 }
 
 struct config *config_parse(const char *path, struct slice text, struct err *e)
@@ -362,11 +362,16 @@ struct config_mark option_set_at(const struct option *o, const struct config *c,
 
 int option_err_prefix(struct err *e, const struct config *c, const struct bot_config *bot, const char *name)
 {
-    const struct option *o = option_find(bot ? SECTION_BOTS : SECTION_LISTEN, slice_str(name));
+    enum option_section section = bot ? SECTION_BOTS : SECTION_SPOOL;
+
+    while (!option_find(section,
+                        slice_str(name))) /* no two sections beside the bots' have one of the same name */
+        section++;
+    const struct option *o = option_find(section, slice_str(name));
     struct config_mark at = option_set_at(o, c, bot);
 
     if (!at.line && bot)
         at = (struct config_mark){bot->line, bot->column};
-    return err_prefix(e, "%s:%u:%u: %s%s.%s", c->path, at.line, at.column, bot ? "bots." : "listen",
-                      bot ? bot->name : "", name);
+    return err_prefix(e, "%s:%u:%u: %s%s.%s", c->path, at.line, at.column,
+                      bot ? "bots." : option_section_name(section), bot ? bot->name : "", name);
 }

@@ -95,7 +95,7 @@ void config_add_yaml(struct buf *out, const struct config *c, bool sources);
 /* Where the file sets an option; line 0: it does not. */
 struct config_mark option_set_at(const struct option *o, const struct config *c,
                                  const struct bot_config *bot);
-/* An error about what an option of a bot, or with bot NULL of the section listen, leads to, with PATH:LINE:COLUMN
+/* An error about what an option of a bot, or with bot NULL of another section, leads to, with PATH:LINE:COLUMN
  * (of the bot's section if the option is not set). The text in e is kept behind it. Returns -1. */
 int option_err_prefix(struct err *e, const struct config *c, const struct bot_config *bot, const char *name);
 

@@ -7,6 +7,7 @@ libcore_a_SOURCES = \
 	src/core/backoff.c src/core/backoff.h \
 	src/core/breaker.c src/core/breaker.h \
 	src/core/config.h src/core/options.c src/core/options.h \
+	src/core/option_alerts.c \
 	src/core/option_command.c src/core/option_command.h \
 	src/core/option_listen.c src/core/option_show.c src/core/option_table.c \
 	src/core/option_value.c src/core/option_value.h \

@@ -58,7 +58,7 @@ MISTAKES = [
     (BOT.replace("/bin/true", "/bin/true 'x"), "4:24", "never closed"),
     (BOT + "spool: {dir: spool}\n", "5:14", "relative path"),
     ("log: {}\n", "1:1", "no bot is configured"),
-    ("alerts: {}\n" + BOT, "1:1", "planned for a later version"),
+    ("alerts: {telegram: kiosk 1}\n" + BOT, "1:20", 'there is no bot "kiosk"'),
     ("spool: &x {}\n" + BOT, "1:8", "anchors"),
     (BOT + "---\n" + BOT, "5:1", "a second document"),
     ("spool: {dir: [[[[[[[x]]]]]]]}\n" + BOT, "1:18", "nested deeper"),
@@ -135,9 +135,9 @@ def test_list_of_options():
     names = {f"{o['section']}.{o['name']}": o for o in options}
     assert names["bots.lease"]["default"] == "60s" and names["bots.lease"]["reloadable"]
     assert not names["spool.dir"]["reloadable"]
-    assert names["alerts.oldest"]["planned"]
+    assert names["alerts.oldest"]["default"] == "5m" and names["alerts.url_file"]["reloadable"]
     text = tgspool("config", "--options").stdout
-    assert "bots.NAME.lease\n" in text and "alerts" not in text
+    assert "bots.NAME.lease\n" in text and "alerts.oldest\n" in text
     assert max(map(len, text.split("\n"))) <= 80
 
 
