@@ -245,11 +245,12 @@ int64_t alerts_end(struct alerts *a, bool bots_seen)
 
 /* ---- outside of a look -------------------------------------------------------------------------- */
 
-void alert_make_start_failure(struct alert *out, bool corrupt, const char *why, int64_t now)
+void alert_make_unstarted(struct alert *out, bool corrupt, const char *why, int64_t now)
 {
     const struct alert_text t = {.store_why = why, .corruption_why = why, .at_start = true};
 
-    *out = (struct alert){.kind = corrupt ? ALERT_CORRUPTION : ALERT_STORE, .value = 1, .since = now};
+    *out = (struct alert){
+        .kind = corrupt ? ALERT_CORRUPTION : ALERT_STORE, .over = !why, .value = 1, .since = now};
     alert_write_text(out, &t, now);
 }
 

@@ -55,9 +55,9 @@ void alerts_see_bot(struct alerts *a, const struct alert_bot *b);
 /* bots_seen: all bots there are were shown. Returns when to look again if nothing changes; TIME_NEVER: no need. */
 int64_t alerts_end(struct alerts *a, bool bots_seen);
 
-/* The alerts that are made outside of a look: that the store cannot be opened (corrupt: because it is damaged), and
- * the one of alert-test. */
-void alert_make_start_failure(struct alert *out, bool corrupt, const char *why, int64_t now);
+/* The alerts that are made outside of a look: that the store cannot be opened (corrupt: because it is damaged), or,
+ * with why NULL, that it can be again; and the one of alert-test. */
+void alert_make_unstarted(struct alert *out, bool corrupt, const char *why, int64_t now);
 void alert_make_test(struct alert *out, int64_t now);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef CORE_STANDING_H
 #define CORE_STANDING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/config.h"
@@ -35,6 +36,7 @@ const char *poll_error_name(enum poll_error e);
 struct intake_standing {
     enum intake_mode mode;
     int64_t failing_since; /* 0: it works, or a person or the store holds it */
+    bool for_a_person;     /* that will not pass by itself: the token, another program that takes the updates */
     char reason[256];      /* why it fails, as a sentence; "" if it does not */
     int64_t good_at;       /* of the latest good poll, or the latest webhook taken; 0: none since the start */
     int64_t pending;       /* updates that wait at Telegram; -1: not known */

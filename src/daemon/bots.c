@@ -206,6 +206,7 @@ static void hook_standing(struct webhook *w, const struct bot *bot, const struct
         return;
     if (at->wrong_since) {
         out->failing_since = at->wrong_since;
+        out->for_a_person = true;
         snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, at->advice);
     } else if (at->pending && at->last_error_at > st.answered_at) {
         out->failing_since = at->last_error_at;

@@ -89,6 +89,8 @@ struct setup *setup_load(const char *path, struct err *e)
         rc = secrets_read(c, &c->bots[i], &s->secrets[i], e);
     if (rc == 0)
         rc = secrets_read_api_token(c, &s->api_token, e);
+    if (rc == 0)
+        rc = secrets_read_alerts(c, &s->alerts, e);
     if (rc < 0 || check_bot_ids(s, e) < 0 || check_callers(s, e) < 0) {
         setup_free(s);
         return NULL;
@@ -110,6 +112,7 @@ void setup_free(struct setup *s)
         secrets_clear(&s->secrets[i]);
     free(s->secrets);
     free(s->api_token);
+    secrets_clear_alerts(&s->alerts);
     config_free(s->config);
     free(s);
 }

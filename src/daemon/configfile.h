@@ -12,6 +12,7 @@ struct setup {
     struct config *config;
     struct bot_secrets *secrets; /* one for each of config->bots, in the same order */
     char *api_token;             /* of listen.api_token_file; NULL: none */
+    struct alert_secrets alerts;
 };
 
 /* Reads and checks the file alone: enough for commands that only talk to the daemon. Returns a config, or

@@ -23,6 +23,8 @@
 #include "daemon/listeners.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
+#include "daemon/unstarted.h"
+#include "daemon/watching.h"
 #include "net/listen.h"
 #include "net/loop.h"
 #include "ops/disk.h"
@@ -45,6 +47,7 @@ struct daemon {
     struct listeners listeners;
     struct socket_server *socket;
     struct disk *disk;
+    struct watching *watching;
     struct happened happened;
     int64_t started_at;
     int64_t stop_by; /* TIME_NEVER: not stopping */
@@ -167,7 +170,7 @@ static void reload(struct daemon *d)
     notify_reloading();
     if (listeners_reload(&d->listeners, &e) < 0)
         log_error(NULL, "reload refused, the old certificate and configuration stay: %s", e.text);
-    else if (reload_from_file(&d->bots, d->config_path)) {
+    else if (reload_from_file(&d->bots, d->watching, d->config_path)) {
         const struct config *c = d->bots.setup->config;
         log_setup(c->log_level, c->log_format, d->journal);
         disk_configure(d->disk, c);
@@ -227,6 +230,7 @@ static int64_t tick(void *arg)
     deadline = earlier(deadline, report(d, now));
     deadline = earlier(deadline, d->stop_by);
     deadline = earlier(deadline, disk_at);
+    deadline = earlier(deadline, watching_tick(d->watching, now));
     deadline = earlier(deadline, api_next_deadline(d->api));
     return earlier(deadline, spool_next_deadline(d->spool));
 }
@@ -337,6 +341,7 @@ static void stop_all(struct daemon *d)
     socket_free(d->socket);
     listeners_close(&d->listeners);
     api_free(d->api);
+    watching_free(d->watching);
     bots_clear(&d->bots);
     if (d->spool)
         spool_close(d->spool);
@@ -366,13 +371,18 @@ int daemon_run(const char *config_path, struct err *e)
     d.started_at = clock_now();
     d.loop = loop_new();
     bots_init(&d.bots, d.loop);
-    if (open_spool(&d, c, e))
+    if (open_spool(&d, c, e)) {
+        unstarted_tell(setup, e);
         goto failed;
+    }
     bots_open(&d.bots, d.spool);
+    d.watching = watching_new(d.loop, &d.bots);
+    watching_look_at(d.watching, d.disk);
     log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu %s, spool in %s", c->n_bots,
              c->n_bots == 1 ? "bot" : "bots", c->dir);
-    if (reload_apply(&d.bots, setup, e))
+    if (watching_prepare(d.watching, setup, e) || reload_apply(&d.bots, setup, e))
         goto failed;
+    watching_switch(d.watching, setup);
     setup = NULL; /* the bots' now */
     if (start_api(&d, c, e))
         goto failed;
@@ -381,6 +391,8 @@ int daemon_run(const char *config_path, struct err *e)
     loop_on_signal(d.loop, SIGINT, on_stop, &d);
     loop_on_signal(d.loop, SIGHUP, on_reload, &d);
     loop_on_signal(d.loop, SIGUSR1, on_show_status, &d);
+    if (unstarted_is_over(c))
+        watching_tell_started(d.watching);
     notify_ready();
     loop_run(d.loop, tick, &d);
     stop_all(&d);

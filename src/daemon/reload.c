@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "daemon/bots.h"
 #include "daemon/configfile.h"
+#include "daemon/watching.h"
 #include "deliver/children.h"
 #include "deliver/slots.h"
 #include "intake/poll.h"
@@ -392,16 +393,19 @@ int reload_apply(struct bots *b, struct setup *s, struct err *e)
     return 0;
 }
 
-bool reload_from_file(struct bots *b, const char *path)
+bool reload_from_file(struct bots *b, struct watching *w, const char *path)
 {
     struct err e = ERR_NONE;
     struct setup *s = setup_load(path, &e);
 
-    if (s && !config_check_reload(b->setup->config, s->config, &e) && !reload_apply(b, s, &e)) {
+    if (s && !config_check_reload(b->setup->config, s->config, &e) && !watching_prepare(w, s, &e) &&
+        !reload_apply(b, s, &e)) {
+        watching_switch(w, s);
         log_info(NULL, "reloaded %s: %zu %s", path, bots_count(b), bots_count(b) == 1 ? "bot" : "bots");
         setup_log_warnings(b->setup);
         return true;
     }
+    watching_abandon(w);
     if (s)
         setup_free(s);
     log_error(NULL, "reload refused, the old configuration stays: %s", e.text);

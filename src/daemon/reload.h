@@ -8,6 +8,7 @@
 
 struct bots;
 struct setup;
+struct watching;
 
 /* Makes the bots run by this setup, which is taken if it succeeds: new ones start, those whose section is
  * gone end their work, the others go on under what is new. Otherwise -1 and e, everything is as before, and
@@ -15,6 +16,6 @@ struct setup;
 int reload_apply(struct bots *b, struct setup *s, struct err *e);
 
 /* Reads the config file again and goes over to it; says in the log how that went. Returns whether it did. */
-bool reload_from_file(struct bots *b, const char *path);
+bool reload_from_file(struct bots *b, struct watching *w, const char *path);
 
 #endif

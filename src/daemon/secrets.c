@@ -120,37 +120,65 @@ int secrets_read_token(const struct config *c, const struct bot_config *bot, cha
     return 0;
 }
 
+/* The password of a URL as it stands in its file, still percent-encoded, and the URL with it. */
+static void hide_login(const struct buf *url)
+{
+    const char *at = strrchr(buf_str(url), '@');
+
+    if (!at)
+        return;
+    log_add_secret(buf_slice(url));
+    const char *user = strstr(url->p, "://") + 3, *colon = strchr(user, ':');
+    if (colon && colon < at)
+        log_add_secret(slice_make(colon + 1, (size_t)(at - colon - 1)));
+}
+
+#define SCHEME(s) (1u << (s))
+
+/* A private file with a URL of one of these schemes. */
+static int read_url(const char *path, unsigned schemes, const char *accepted, struct buf *out, struct err *e)
+{
+    struct url u;
+    int rc = 0;
+
+    if (file_read_secret(path, out, e) < 0 || url_parse(buf_str(out), &u, e) < 0)
+        return -1;
+    if (!(schemes & SCHEME(u.scheme)))
+        rc = err_set(e, EX_CONFIG, "%s holds a URL of another kind; accepted: %s", path, accepted);
+    else if (u.password)
+        log_add_secret(slice_str(u.password));
+    url_free(&u);
+    if (rc == 0)
+        hide_login(out);
+    return rc;
+}
+
 /* The proxy's URL, which must be one that net/ can use. */
-static int read_proxy(const struct bot_config *bot, char **out, struct err *e)
+static int read_proxy(const char *path, char **out, struct err *e)
 {
     struct buf b = BUF_EMPTY;
-    struct url u;
-    int rc = -1;
+    int rc = read_url(path, SCHEME(URL_HTTP) | SCHEME(URL_SOCKS5) | SCHEME(URL_SOCKS5H),
+                      "http://, socks5:// or socks5h://, then [USER:PASSWORD@]HOST[:PORT]", &b, e);
 
-    if (file_read_secret(bot->proxy_file, &b, e) == 0 && url_parse(buf_str(&b), &u, e) == 0) {
-        rc = 0;
-        if (u.scheme != URL_HTTP && u.scheme != URL_SOCKS5 && u.scheme != URL_SOCKS5H)
-            rc = err_set(e, EX_CONFIG,
-                         "%s holds a URL of another kind; accepted: http://, socks5:// or socks5h://, then "
-                         "[USER:PASSWORD@]HOST[:PORT]",
-                         bot->proxy_file);
-        if (rc == 0 && u.password)
-            log_add_secret(slice_str(u.password));
-        url_free(&u);
-    }
-    if (rc < 0) {
-        buf_free(&b);
-        return -1;
-    }
-    const char *at = strrchr(buf_str(&b), '@');
-    if (at) { /* as it stands in the file, still percent-encoded */
+    if (rc == 0)
+        *out = buf_steal(&b);
+    buf_free(&b);
+    return rc;
+}
+
+/* Where alerts go: whoever knows the URL can send there. */
+static int read_alert_url(const char *path, char **out, struct err *e)
+{
+    struct buf b = BUF_EMPTY;
+    int rc = read_url(path, SCHEME(URL_HTTP) | SCHEME(URL_HTTPS),
+                      "http:// or https://, then [USER:PASSWORD@]HOST[:PORT][/PATH]", &b, e);
+
+    if (rc == 0) {
         log_add_secret(buf_slice(&b));
-        const char *user = strstr(b.p, "://") + 3, *colon = strchr(user, ':');
-        if (colon && colon < at)
-            log_add_secret(slice_make(colon + 1, (size_t)(at - colon - 1)));
+        *out = buf_steal(&b);
     }
-    *out = buf_steal(&b);
-    return 0;
+    buf_free(&b);
+    return rc;
 }
 
 /* ---- forms of what else a file may hold: whether s is of it ------------------------------------- */
@@ -212,6 +240,32 @@ int secrets_read_api_token(const struct config *c, char **out, struct err *e)
     return option_err_prefix(e, c, NULL, "api_token_file");
 }
 
+int secrets_read_alerts(const struct config *c, struct alert_secrets *out, struct err *e)
+{
+    const char *option = "url_file";
+    int rc = 0;
+
+    *out = (struct alert_secrets){0};
+    if (c->alert_url_file)
+        rc = read_alert_url(c->alert_url_file, &out->url, e);
+    if (rc == 0 && c->alert_proxy_file) {
+        option = "proxy_file";
+        rc = read_proxy(c->alert_proxy_file, &out->proxy_url, e);
+    }
+    if (rc == 0)
+        return 0;
+    secrets_clear_alerts(out);
+    e->exit_code = EX_CONFIG;
+    return option_err_prefix(e, c, NULL, option);
+}
+
+void secrets_clear_alerts(struct alert_secrets *s)
+{
+    free(s->url);
+    free(s->proxy_url);
+    *s = (struct alert_secrets){0};
+}
+
 int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out, struct err *e)
 {
     const struct {
@@ -231,7 +285,7 @@ int secrets_read(const struct config *c, const struct bot_config *bot, struct bo
     if (secrets_read_token(c, bot, &out->token, &out->bot_id, e) < 0)
         return -1;
     if (bot->proxy_file)
-        rc = read_proxy(bot, &out->proxy_url, e);
+        rc = read_proxy(bot->proxy_file, &out->proxy_url, e);
     for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++) {
         option = rows[i].option;
         rc = read_form(rows[i].path, rows[i].form, rows[i].out, e);

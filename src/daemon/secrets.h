@@ -19,6 +19,11 @@ struct bot_secrets {
     char *pull_token;     /* NULL: none */
 };
 
+struct alert_secrets {
+    char *url;       /* that alerts are POSTed to; NULL: none */
+    char *proxy_url; /* NULL: direct */
+};
+
 /* Reads all secrets of one bot. Returns 0, or -1 and an error with the option's place in the config and
  * nothing to free. May be called at any time: after Telegram refused a token, on reload. */
 int secrets_read(const struct config *c, const struct bot_config *bot, struct bot_secrets *out,
@@ -27,6 +32,10 @@ void secrets_clear(struct bot_secrets *s);
 
 /* Reads the API's token; *out is to be freed, NULL if the config names none. Returns 0, or -1 and e. */
 int secrets_read_api_token(const struct config *c, char **out, struct err *e);
+
+/* Reads those of the section alerts. Returns 0, or -1 and e with nothing to free. */
+int secrets_read_alerts(const struct config *c, struct alert_secrets *out, struct err *e);
+void secrets_clear_alerts(struct alert_secrets *s);
 
 /* Reads a token alone, the same way. *token is to be freed. */
 int secrets_read_token(const struct config *c, const struct bot_config *bot, char **token, int64_t *bot_id,

@@ -226,7 +226,10 @@ void poll_standing(const struct poll *p, struct intake_standing *out)
 {
     bool fails = p->trouble.since && p->state != HELD;
 
+    int kind = p->trouble.kind;
+
     out->failing_since = fails ? p->trouble.since : 0;
+    out->for_a_person = fails && kind != BOTAPI_TRANSIENT && kind != BOTAPI_LIMITED && kind != TROUBLE_GARBLED;
     snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1,
              fails ? p->trouble.text : "");
     out->good_at = p->answered_at;

@@ -87,7 +87,7 @@ static int check_empty(const char *path, struct err *e)
     while (rc == 0 && (entry = readdir(dir)) != NULL) {
         const char *n = entry->d_name;
         if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "lock") && strcmp(n, "db") &&
-            strcmp(n, MARKER ".new") && strcmp(n, RESERVE_NAME))
+            strcmp(n, MARKER ".new") && strcmp(n, STORE_ALERTED) && strcmp(n, RESERVE_NAME))
             rc = err_set(
                 e, EX_CONFIG,
                 "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", path,

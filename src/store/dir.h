@@ -13,6 +13,7 @@
 
 #define STORE_SCHEMA 1
 #define STORE_MARKER "SPOOL"
+#define STORE_ALERTED "alerted" /* an empty file: that it could not be opened was told */
 
 struct store_dir {
     char *path, *db_path;

@@ -367,10 +367,10 @@ static void those_that_are_made_outside(void **state)
     (void)state;
     struct alert a;
 
-    alert_make_start_failure(&a, false, "cannot lock the directory", T0);
+    alert_make_unstarted(&a, false, "cannot lock the directory", T0);
     assert_string_equal(alert_name(a.kind), "store");
     assert_non_null(strstr(a.message, "cannot lock the directory"));
-    alert_make_start_failure(&a, true, "checksum mismatch", T0);
+    alert_make_unstarted(&a, true, "checksum mismatch", T0);
     assert_string_equal(alert_name(a.kind), "corruption");
     alert_make_test(&a, T0);
     assert_string_equal(alert_name(a.kind), "test");

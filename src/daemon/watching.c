@@ -1,0 +1,183 @@
+#include "daemon/watching.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/alerts.h"
+#include "core/standing.h"
+#include "daemon/alerting.h"
+#include "daemon/bots.h"
+#include "net/loop.h"
+#include "ops/alert_post.h"
+#include "ops/disk.h"
+#include "spool/spool.h"
+
+#define LOOK_EVERY SECONDS(1)
+
+struct watching {
+    struct loop *loop;
+    struct bots *bots;
+    const struct disk *disk;
+    struct alerts *alerts;
+    struct alert_post *post, *prepared;
+    int64_t looked_at;
+};
+
+/* ---- what comes out ----------------------------------------------------------------------------- */
+
+static void send(void *arg, const struct alert *a)
+{
+    struct watching *w = arg;
+    const char *bot = a->bot[0] ? a->bot : NULL;
+
+    if (a->over)
+        log_info(bot, "alert %s is over: %s", alert_name(a->kind), a->message);
+    else
+        log_warn(bot, "alert %s: %s; to look, run: %s", alert_name(a->kind), a->message, a->next);
+    alert_post_add(w->post, a);
+}
+
+void watching_tell_started(struct watching *w)
+{
+    struct alert a;
+
+    alert_make_unstarted(&a, false, NULL, loop_now(w->loop));
+    send(w, &a);
+}
+
+/* ---- what is looked at -------------------------------------------------------------------------- */
+
+/* Adds what one of a bot's boxes says. */
+static void add_box(struct alert_bot *out, struct spool_box *box)
+{
+    struct spool_box_status st;
+
+    spool_box_status(box, &st);
+    bool calls = spool_box_which(box) == BOX_OUT;
+    const struct spool_counts *c = &st.counts;
+    if (st.oldest_unfinished_at && (!out->oldest_at || st.oldest_unfinished_at < out->oldest_at)) {
+        out->oldest_at = st.oldest_unfinished_at;
+        out->oldest_is_call = calls;
+    }
+    out->unfinished += c->pending + c->processing;
+    for (enum reason r = REASON_NONE; r <= REASON_DISCARDED; r++)
+        out->dead += r == REASON_DISCARDED ? 0 : c->dead_by_reason[r];
+    out->lease_expired += c->lease_expired;
+    if (st.breaker.open && (!out->breaker_since || st.breaker.since < out->breaker_since)) {
+        out->breaker_since = st.breaker.since;
+        out->breaker_cause = st.breaker.cause;
+        out->breaker_of_calls = calls;
+    }
+    out->paused_intake |= st.paused_intake;
+    out->paused_deliver |= st.paused_deliver;
+}
+
+static void see_bot(struct watching *w, const struct bot *bot)
+{
+    struct intake_standing in;
+    struct alert_bot b = {.bot = bot->name};
+
+    add_box(&b, bot->box);
+    add_box(&b, bot->out);
+    bots_standing(w->bots, bot->name, &in);
+    b.intake_since = in.failing_since;
+    b.intake_by_itself = !in.for_a_person;
+    b.intake_why = in.reason;
+    b.upstream_pending = in.pending;
+    alerts_see_bot(w->alerts, &b);
+}
+
+static void see_spool(struct watching *w, const char *store_why)
+{
+    const struct disk_state *disk = disk_state(w->disk);
+    struct alert_spool s = {.store_why = store_why, .disk_free = disk->known ? disk->free_bytes : -1};
+
+    if (disk->why[0])
+        s.disk_why = disk->why;
+    else if (disk->filling_since)
+        s.disk_why = "the database is above 90 % of spool.max_db, at which intake stops";
+    alerts_see_spool(w->alerts, &s);
+}
+
+static int64_t look(struct watching *w, int64_t now)
+{
+    char why[256];
+    bool healthy = spool_healthy(w->bots->spool, why);
+
+    alerts_begin(w->alerts, now);
+    see_spool(w, healthy ? NULL : why);
+    if (healthy)
+        list_each(&w->bots->all, it) {
+            const struct bot *bot = list_item(it, struct bot, link);
+            if (!bot->leaving)
+                see_bot(w, bot);
+        }
+    return alerts_end(w->alerts, healthy);
+}
+
+int64_t watching_tick(struct watching *w, int64_t now)
+{
+    if (!w->post)
+        return TIME_NEVER;
+    if (now - w->looked_at < LOOK_EVERY) /* something may have changed since: one more look, a second later */
+        return w->looked_at + LOOK_EVERY;
+    w->looked_at = now;
+    int64_t next = look(w, now);
+    return next < now + LOOK_EVERY ? now + LOOK_EVERY : next;
+}
+
+/* ---- destinations ------------------------------------------------------------------------------- */
+
+int watching_prepare(struct watching *w, const struct setup *s, struct err *e)
+{
+    w->prepared = alerting_post(w->loop, s, false, e);
+    return w->prepared ? 0 : -1;
+}
+
+void watching_abandon(struct watching *w)
+{
+    alert_post_free(w->prepared);
+    w->prepared = NULL;
+}
+
+void watching_switch(struct watching *w, const struct setup *s)
+{
+    struct alert_policy policy;
+
+    alerting_policy(s, &policy);
+    if (w->alerts)
+        alerts_set_policy(w->alerts, &policy);
+    else
+        w->alerts = alerts_new(&policy, send, w);
+    alert_post_take(w->prepared, w->post);
+    w->post = w->prepared;
+    w->prepared = NULL;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+struct watching *watching_new(struct loop *l, struct bots *bots)
+{
+    struct watching *w = xcalloc(1, sizeof(*w));
+
+    w->loop = l;
+    w->bots = bots;
+    return w;
+}
+
+void watching_look_at(struct watching *w, const struct disk *disk)
+{
+    w->disk = disk;
+}
+
+void watching_free(struct watching *w)
+{
+    if (!w)
+        return;
+    watching_abandon(w);
+    alert_post_free(w->post);
+    alerts_free(w->alerts);
+    free(w);
+}
