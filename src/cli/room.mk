@@ -3,6 +3,7 @@ noinst_LIBRARIES += libcli.a
 libcli_a_CPPFLAGS = $(AM_CPPFLAGS)
 libcli_a_SOURCES = \
 	src/cli/act.c src/cli/act.h \
+	src/cli/alert_test.c \
 	src/cli/ask.c src/cli/ask.h \
 	src/cli/check.c \
 	src/cli/cli.c src/cli/command.h \

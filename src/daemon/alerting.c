@@ -114,13 +114,13 @@ static struct alert_trial *trial_new(struct loop *l, const struct setup *s, cons
     return t;
 }
 
-struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, alert_told_fn *told, void *arg,
-                                    struct err *e)
+struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, int64_t wait_ms,
+                                    alert_told_fn *told, void *arg, struct err *e)
 {
     struct alert a;
 
     alert_make_test(&a, clock_now());
-    return trial_new(l, s, &a, TRIAL_MS, told, arg, e);
+    return trial_new(l, s, &a, wait_ms, told, arg, e);
 }
 
 void alert_trial_free(struct alert_trial *t)

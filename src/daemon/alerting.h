@@ -25,12 +25,12 @@ void alerting_policy(const struct setup *s, struct alert_policy *out);
 void alerting_send_now(const struct setup *s, const struct alert *a, int64_t ms);
 
 /* A test alert to every destination, on a running loop. told is called once, from the loop, when all have answered or
- * the time is up, with
+ * wait_ms are over, with
  *     {"destinations":[{"name","delivered": bool,"why": sentence or null}]}
  * Returns NULL and e where a destination cannot be used at all. */
 typedef void alert_told_fn(void *arg, struct slice json);
-struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, alert_told_fn *told, void *arg,
-                                    struct err *e);
+struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, int64_t wait_ms,
+                                    alert_told_fn *told, void *arg, struct err *e);
 void alert_trial_free(struct alert_trial *t); /* before or inside told; NULL is harmless */
 
 /* The same in this process alone, for when no daemon runs. Returns 0 and the JSON, or -1 and e. */

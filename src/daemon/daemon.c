@@ -324,6 +324,9 @@ static int start_api(struct daemon *d, const struct config *c, struct err *e)
         .disk_status = write_disk,
         .disk_numbers = disk_numbers,
         .disk_arg = d->disk,
+        .alert_test = watching_test,
+        .alert_test_end = watching_test_end,
+        .alert_arg = d->watching,
         .happened = happened_log,
         .happened_arg = &d->happened,
     };

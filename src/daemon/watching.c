@@ -1,5 +1,6 @@
 #include "daemon/watching.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -154,6 +155,22 @@ void watching_switch(struct watching *w, const struct setup *s)
     alert_post_take(w->prepared, w->post);
     w->post = w->prepared;
     w->prepared = NULL;
+}
+
+void *watching_test(void *arg, int64_t wait_ms, alert_told_fn *told, void *told_arg, char why[256])
+{
+    struct watching *w = arg;
+    struct err e = ERR_NONE;
+    struct alert_trial *t = alert_trial_new(w->loop, w->bots->setup, wait_ms, told, told_arg, &e);
+
+    if (!t)
+        snprintf(why, 256, "%.255s", e.text);
+    return t;
+}
+
+void watching_test_end(void *trial)
+{
+    alert_trial_free(trial);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */

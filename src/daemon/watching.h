@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 
 struct bots;
@@ -27,6 +28,11 @@ void watching_tell_started(struct watching *w);
 int watching_prepare(struct watching *w, const struct setup *s, struct err *e);
 void watching_switch(struct watching *w, const struct setup *s);
 void watching_abandon(struct watching *w);
+
+/* For the API (serve/api.h, struct api_hooks; arg: the struct watching). */
+void *watching_test(void *arg, int64_t wait_ms, void (*told)(void *arg, struct slice json), void *told_arg,
+                    char why[256]);
+void watching_test_end(void *trial);
 
 /* To be called in every tick, after the commit. Returns when it wants to be called again at the latest. */
 int64_t watching_tick(struct watching *w, int64_t now);

@@ -38,6 +38,7 @@ static const char *const replay_names[] = {FILTER_NAMES, "id", "ids", "dry_run",
 static const char *const discard_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", "force", NULL};
 static const char *const pause_names[] = {"bot", "what", NULL};
 static const char *const handover_names[] = {"wait", NULL};
+static const char *const alert_names[] = {"wait", NULL};
 static const char *const tail_names[] = {"after", "wait", "limit", "bot", NULL};
 
 static const struct route routes[] = {
@@ -59,6 +60,7 @@ static const struct route routes[] = {
     {"GET", "/v1/bots/*/handover", handover_get, handover_names, false},
     {"POST", "/v1/checkpoint", checkpoint_post, none, false},
     {"DELETE", "/v1/checkpoint/", checkpoint_delete, none, false},
+    {"POST", "/v1/alert-test", api_alert_test, alert_names, false},
     {"GET", "/v1/status", api_status, none, false},
     {"GET", "/v1/tail", tail_get, tail_names, false},
     {"GET", "/metrics", api_metrics, none, false},

@@ -58,6 +58,12 @@ struct api_hooks {
     /* The same as numbers; false: not known. Bytes. */
     bool (*disk_numbers)(void *arg, int64_t *free_bytes, int64_t *db_bytes);
     void *disk_arg;
+    /* Sends a test alert to every destination; told is called once, later, with the answer, after at most wait_ms.
+     * Returns what alert_test_end frees, before or inside told; or NULL and a sentence in why. */
+    void *(*alert_test)(void *arg, int64_t wait_ms, void (*told)(void *arg, struct slice json),
+                        void *told_arg, char why[256]);
+    void (*alert_test_end)(void *trial);
+    void *alert_arg;
     /* Is told all that happens in the spool as well, since that has one watcher. */
     spool_happened_fn *happened;
     void *happened_arg;

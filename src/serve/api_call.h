@@ -83,6 +83,7 @@ api_route_fn api_keys, api_post_call;          /* api_calls.c */
 api_route_fn api_events, api_event;            /* api_list.c */
 api_route_fn api_replay, api_discard, api_job; /* api_bulk.c */
 void api_jobs_free(struct api *api);
+api_route_fn api_alert_test; /* api_alert.c */
 api_route_fn api_import;                                             /* api_import.c */
 api_route_fn api_pause, api_resume, api_status;                      /* api_admin.c */
 api_route_fn api_metrics;                                            /* metrics.c */

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libserve.a
 libserve_a_CPPFLAGS = $(AM_CPPFLAGS) $(YAJL_CFLAGS) $(OPENSSL_CFLAGS)
 libserve_a_SOURCES = \
 	src/serve/api.c src/serve/api.h src/serve/api_call.h \
+	src/serve/api_alert.c \
 	src/serve/api_admin.c \
 	src/serve/api_bulk.c \
 	src/serve/api_calls.c \
