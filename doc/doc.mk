@@ -1,1 +1,1 @@
-EXTRA_DIST += doc/architecture.md doc/format.md doc/migration.md
+EXTRA_DIST += doc/architecture.md doc/format.md doc/migration.md doc/operations.md

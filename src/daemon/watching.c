@@ -90,11 +90,16 @@ static void see_bot(struct watching *w, const struct bot *bot)
     alerts_see_bot(w->alerts, &b);
 }
 
-static void see_spool(struct watching *w, const char *store_why)
+/* why: of a store that is not healthy. */
+static void see_spool(struct watching *w, enum spool_health health, const char *why)
 {
     const struct disk_state *disk = disk_state(w->disk);
-    struct alert_spool s = {.store_why = store_why, .disk_free = disk->known ? disk->free_bytes : -1};
+    struct alert_spool s = {.disk_free = disk->known ? disk->free_bytes : -1};
 
+    if (health == SPOOL_CORRUPT)
+        s.corruption_why = why;
+    else if (health == SPOOL_FAILED)
+        s.store_why = why;
     if (disk->why[0])
         s.disk_why = disk->why;
     else if (disk->filling_since)
@@ -105,10 +110,11 @@ static void see_spool(struct watching *w, const char *store_why)
 static int64_t look(struct watching *w, int64_t now)
 {
     char why[256];
-    bool healthy = spool_healthy(w->bots->spool, why);
+    enum spool_health health = spool_health(w->bots->spool, why);
+    bool healthy = health == SPOOL_OK || health == SPOOL_STALLED; /* the bots can be seen */
 
     alerts_begin(w->alerts, now);
-    see_spool(w, healthy ? NULL : why);
+    see_spool(w, health, why);
     if (healthy)
         list_each(&w->bots->all, it) {
             const struct bot *bot = list_item(it, struct bot, link);
