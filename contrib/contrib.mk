@@ -1,18 +1,19 @@
-# For the system around: the systemd unit and the completion for bash.
+# For the system around: the systemd units and the completion for bash.
+EXTRA_DIST += contrib/tgspool-backup.service.in contrib/tgspool-backup.timer
 EXTRA_DIST += contrib/tgspool.service.in contrib/tgspool.bash-completion
 EXTRA_DIST += contrib/demo/demo contrib/demo/handler
 EXTRA_DIST += contrib/examples/README.md contrib/examples/order-postgresql.sh contrib/examples/order-sqlite.py
 EXTRA_DIST += contrib/install-deps contrib/start contrib/test
-CLEANFILES += contrib/tgspool.service contrib/tgspool
+CLEANFILES += contrib/tgspool-backup.service contrib/tgspool.service contrib/tgspool
 
-systemdsystemunit_DATA = contrib/tgspool.service
+systemdsystemunit_DATA = contrib/tgspool.service contrib/tgspool-backup.service contrib/tgspool-backup.timer
 bashcompletion_DATA = contrib/tgspool
 
 # The paths of this installation are put in by make, which knows their final values.
-contrib/tgspool.service: contrib/tgspool.service.in Makefile
+contrib/%.service: contrib/%.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) contrib && \
 	sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
-		$(top_srcdir)/contrib/tgspool.service.in > $@.tmp && mv $@.tmp $@
+		$(top_srcdir)/contrib/$*.service.in > $@.tmp && mv $@.tmp $@
 
 # bash looks for a file named like the command.
 contrib/tgspool: contrib/tgspool.bash-completion

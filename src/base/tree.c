@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #define PIECE (256u << 10)
@@ -86,6 +87,26 @@ int dir_sync(const char *path, struct err *e)
         rc = cannot(e, "sync the directory", path);
     if (fd >= 0)
         close(fd);
+    return rc;
+}
+
+int file_replace(const char *path, struct slice content, struct err *e)
+{
+    char *new = xasprintf("%s.new", path), *dir = xstrdup(path), *slash = strrchr(dir, '/');
+    int rc = -1;
+
+    if (slash)
+        *slash = '\0';
+    if (unlink(new) < 0 && errno != ENOENT)
+        cannot(e, "remove", new);
+    else if (file_create(new, content, 0600, e) < 0)
+        ;
+    else if (rename(new, path) < 0)
+        cannot(e, "rename", new);
+    else
+        rc = dir_sync(!slash ? "." : slash == dir ? "/" : dir, e);
+    free(new);
+    free(dir);
     return rc;
 }
 

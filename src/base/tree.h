@@ -2,6 +2,7 @@
 #ifndef BASE_TREE_H
 #define BASE_TREE_H
 
+#include "base/bytes.h"
 #include "base/err.h"
 
 /* Copies a regular file to a new one of mode 0600 with the same time of change, and syncs it. Returns 0, or -1 and e
@@ -10,6 +11,9 @@ int file_copy(const char *from, const char *to, struct err *e);
 
 /* Syncs a directory: names made and removed in it last through a power cut. Returns 0 or -1. */
 int dir_sync(const char *path, struct err *e);
+
+/* Puts a file in the place of another in one step, durably: by way of PATH.new. Mode 0600. Returns 0, or -1 and e. */
+int file_replace(const char *path, struct slice content, struct err *e);
 
 /* Removes a directory with all that is in it, or a file; what is not there is no error. Symbolic links are removed, not
  * followed. Returns 0 or -1. */

@@ -5,6 +5,7 @@ libcli_a_SOURCES = \
 	src/cli/act.c src/cli/act.h \
 	src/cli/alert_test.c \
 	src/cli/ask.c src/cli/ask.h \
+	src/cli/backup.c \
 	src/cli/check.c \
 	src/cli/cli.c src/cli/command.h \
 	src/cli/config.c \
@@ -17,8 +18,10 @@ libcli_a_SOURCES = \
 	src/cli/mask.c src/cli/mask.h \
 	src/cli/output.c \
 	src/cli/pause.c \
+	src/cli/reborn.c src/cli/reborn.h \
 	src/cli/replay.c \
 	src/cli/request.c src/cli/request.h \
+	src/cli/restore.c \
 	src/cli/run.c \
 	src/cli/show.c src/cli/show.h \
 	src/cli/status.c \

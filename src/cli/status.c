@@ -119,6 +119,26 @@ static void print_consumer(const struct json *box, const char *bot, int64_t now)
                  (long long)before, show_age(since, now, age));
 }
 
+#define RESTORED_TOLD_MS (7 * HOURS(24))
+
+static void warn_restored(const struct json *box, const char *bot, int64_t now)
+{
+    const struct json *r = json_get(box, "restored"), *missing = json_get(r, "missing");
+    char time[32];
+    int64_t n = 0;
+
+    if (!show_ms(r, "at") || now - show_ms(r, "at") > RESTORED_TOLD_MS)
+        return;
+    text_time(show_ms(r, "taken_at"), time);
+    if (json_to_i64(missing, &n) < 0)
+        cli_warn("tgspool tail", "%s: restored as of %.16sZ; no update came since", bot, time);
+    else if (n < 0)
+        cli_warn("tgspool tail", "%s: restored as of %.16sZ; what is missing is unknown", bot, time);
+    else if (n)
+        cli_warn("tgspool tail", "%s: restored as of %.16sZ; %lld later updates are lost", bot, time,
+                 (long long)n);
+}
+
 static void warn_box(const struct json *box, int64_t now)
 {
     char *bot = show_text(box, "bot"), *which = show_text(box, "box");
@@ -128,6 +148,7 @@ static void warn_box(const struct json *box, int64_t now)
     char next[96], age[32];
 
     print_intake(box, bot);
+    warn_restored(box, bot, now);
     print_consumer(box, bot, now);
     show_breaker(box, bot, now);
     if (json_true(json_get(box, "orphan")))

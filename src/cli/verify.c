@@ -8,6 +8,8 @@
 #include "cli/still.h"
 #include "cli/verify.h"
 #include "spool/spool.h"
+#include "store/backup.h"
+#include "store/dir.h"
 #include "wire/json.h"
 
 #define TOLD_MAX 20 /* faults, by name */
@@ -36,6 +38,8 @@ int verify_dir(const char *dir, struct verified *v, struct err *e)
         spool_box_status(b, &st);
         v->unfinished += st.counts.pending + st.counts.processing;
         v->ended += st.counts.done + st.counts.dead;
+        if (spool_box_next_seq(b) > v->highest_seq + 1)
+            v->highest_seq = spool_box_next_seq(b) - 1;
     }
     spool_identity(sp, v->instance, &v->generation);
     v->faults = spool_verify(sp, note, v);
@@ -84,16 +88,34 @@ static void print_json(const char *dir, const struct verified *v)
     buf_free(&out);
 }
 
+/* The directory with a marker that an argument means: the state of a backup, or the argument itself. NULL and e. */
+static char *meant(const char *dir, struct err *e)
+{
+    struct backup_info info;
+    struct err none = ERR_NONE;
+    long pid;
+
+    if (store_dir_is_locked(dir, &pid)) {
+        err_set(e, EX_TEMPFAIL,
+                "%s is in use by process %ld; the spool of a daemon is verified without naming it", dir, pid);
+        return NULL;
+    }
+    if (backup_read(dir, &info, &none) == 0)
+        return backup_check_files(dir, e) == 0 ? backup_state_path(dir, info.number) : NULL;
+    if (none.exit_code == EX_NOINPUT)
+        return xstrdup(dir);
+    *e = none;
+    return NULL;
+}
+
 static int run_verify(struct cli *cli, int argc, char **argv)
 {
     struct err e = ERR_NONE;
     struct verified v = {0};
     struct still *still = argc ? NULL : still_open(cli, &e);
 
-    if (!argc && !still)
-        return cli_fail_err(&e);
-    char *dir = xstrdup(argc ? argv[0] : still_dir(still));
-    int rc = verify_dir(dir, &v, &e);
+    char *dir = argc ? meant(argv[0], &e) : still ? xstrdup(still_dir(still)) : NULL;
+    int rc = dir ? verify_dir(dir, &v, &e) : -1;
     still_close(still);
     if (rc < 0) {
         cli_fail_err(&e);

@@ -11,6 +11,7 @@ struct verified {
     char instance[33];
     uint64_t generation;
     uint64_t unfinished, ended; /* events, as counted by their boxes */
+    uint64_t highest_seq;       /* of any box */
     unsigned faults;
     char **told; /* the first of them, as sentences */
     size_t n_told;

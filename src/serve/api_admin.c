@@ -54,6 +54,28 @@ void api_write_breaker(struct json_out *j, const struct breaker *b)
     json_object_end(j);
 }
 
+/* missing is null as long as it is not known, and -1 if it never will be. */
+static void write_restored(struct json_out *j, struct spool_box *b)
+{
+    struct spool_restored r;
+
+    spool_restored(b, &r);
+    json_key(j, "restored");
+    if (!r.at) {
+        json_null(j);
+        return;
+    }
+    json_object(j);
+    event_write_time(j, "at", r.at);
+    event_write_time(j, "taken_at", r.taken_at);
+    json_key(j, "missing");
+    if (r.missing == RESTORED_UNKNOWN)
+        json_null(j);
+    else
+        json_int(j, r.missing == RESTORED_NEVER ? -1 : r.missing);
+    json_object_end(j);
+}
+
 static void write_box(struct json_out *j, const struct api *api, struct spool_box *b)
 {
     struct spool_box_status st;
@@ -80,6 +102,8 @@ static void write_box(struct json_out *j, const struct api *api, struct spool_bo
     json_kv_bool(j, "deliver", st.paused_deliver);
     json_object_end(j);
     json_kv_bool(j, "behind_barrier", st.behind_barrier);
+    if (spool_box_which(b) == BOX_IN)
+        write_restored(j, b);
     if (spool_box_which(b) == BOX_IN && !st.orphan && api->hooks.intake_status) {
         json_key(j, "intake");
         api->hooks.intake_status(api->hooks.arg, bot, j);

@@ -39,6 +39,8 @@ enum accepted spool_accept(struct spool_box *b, const struct update *u, bool bro
             *seq = known;
         return ACCEPTED_DUPLICATE;
     }
+    if (ev.has_update_id)
+        restored_saw(b, ev.update_id);
     b->rec.last_received_at = b->sp->now;
     box_count(b, COUNT_RECEIVED, 1);
     if (broken) {

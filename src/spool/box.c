@@ -17,6 +17,7 @@ static void reset_hints(struct spool_box *b)
     b->maybe_ready = b->lifting = true;
     b->unserve_from = 0;
     b->oldest_known = false;
+    b->restored_known = false;
 }
 
 /* What an orphan is handled by. */
@@ -308,6 +309,11 @@ int64_t spool_box_bot_id(const struct spool_box *b)
 enum box spool_box_which(const struct spool_box *b)
 {
     return b->which;
+}
+
+uint64_t spool_box_next_seq(const struct spool_box *b)
+{
+    return b->rec.next_seq;
 }
 
 struct spool *spool_of(struct spool_box *b)

@@ -49,6 +49,8 @@ struct spool_box {
     uint64_t oldest_from;
     int64_t oldest_at; /* received_at of the event at oldest_from */
     bool oldest_known;
+    struct spool_restored restored;
+    bool restored_known;
     /* work that goes on over ticks */
     bool releasing; /* push claims of a dead process, from release_from on */
     uint64_t release_from;
@@ -156,6 +158,16 @@ void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
 int identity_load(struct spool *sp);   /* 0 or -1 */
 void identity_save(struct spool *sp);  /* with the open batch */
 void identity_renew(struct spool *sp); /* a new generation, with the open batch */
+
+/* ---- restored.c --------------------------------------------------------------------------------- */
+
+void restored_saw(struct spool_box *b,
+                  int64_t update_id); /* a new update: the first one tells what is missing */
+
+/* ---- work.c ------------------------------------------------------------------------------------- */
+
+/* Releases what is held, by whomever, at most 200. Returns whether there was any. */
+bool release_any(struct spool_box *b);
 
 /* ---- claim.c ------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 # The middle: accept, claim, complete and the rest, without a loop.
 noinst_LIBRARIES += libspool.a
-libspool_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS)
+libspool_a_CPPFLAGS = $(AM_CPPFLAGS) $(OPENSSL_CFLAGS) $(YAJL_CFLAGS)
 libspool_a_SOURCES = \
 	src/spool/accept.c \
 	src/spool/append.c \
@@ -18,6 +18,7 @@ libspool_a_SOURCES = \
 	src/spool/people.c \
 	src/spool/query.c \
 	src/spool/remember.c \
+	src/spool/restored.c \
 	src/spool/rows.c \
 	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \

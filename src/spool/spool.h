@@ -120,6 +120,7 @@ struct spool_box *spool_next_box(struct spool *sp, struct spool_box *b);
 const char *spool_box_bot(const struct spool_box *b);
 int64_t spool_box_bot_id(const struct spool_box *b);
 enum box spool_box_which(const struct spool_box *b);
+uint64_t spool_box_next_seq(const struct spool_box *b);
 struct spool *spool_of(struct spool_box *b);
 
 struct spool_counts {
@@ -388,6 +389,21 @@ void spool_watch(struct spool *sp, spool_happened_fn *fn, void *arg); /* one wat
  * Returns the number of faults. Only between commit and begin. */
 typedef void spool_fault_fn(void *arg, const char *sentence);
 unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg);
+
+/* ---- a spool that was put back from an older copy ------------------------------------------------ */
+
+/* Makes it fit to go on: a new generation, next seqs and served ids raised by 1,000,000, whatever was held is released,
+ * delivery of every box is paused. taken_at: when the copy was made. Commits by itself. Returns 0, or -1 and e. */
+int spool_restore(struct spool *sp, int64_t taken_at, const char *who, struct err *e);
+
+#define RESTORED_UNKNOWN (-1) /* nothing came since */
+#define RESTORED_NEVER (-2)   /* cannot be told: ids started anew */
+struct spool_restored {
+    int64_t at, taken_at; /* at 0: it never was */
+    int64_t newest;       /* the newest update_id in the copy; -1: none */
+    int64_t missing; /* updates that came after the copy and went with what was lost, or one of the above */
+};
+void spool_restored(struct spool_box *b, struct spool_restored *out);
 
 /* ---- checkpoints: see store/checkpoint.h -------------------------------------------------------- */
 

@@ -44,6 +44,16 @@ static void release_dead(struct spool_box *b)
     b->releasing = n < 0 || (unsigned)n == max;
 }
 
+bool release_any(struct spool_box *b)
+{
+    struct due_item items[WORK_PER_TICK];
+    int n = rows_due(b, DUE_LEASE, INT64_MIN, 0, TIME_NEVER, WORK_PER_TICK, items, NULL);
+
+    for (int i = 0; i < n; i++)
+        end_held(b, items[i].seq, &released);
+    return n > 0;
+}
+
 /* The longest wait that this bot's settings can give. */
 static int64_t longest_wait(const struct spool_box *b)
 {

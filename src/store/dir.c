@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "store/reserve.h"
+#include "store/swap.h"
 
 #define MARKER STORE_MARKER
 #define MARKER_TEXT "tgspool spool; schema "
@@ -75,6 +76,11 @@ int store_dir_lock(const char *dir, struct err *e)
     return ok ? fd : -1;
 }
 
+bool store_dir_is_aside(const char *name)
+{
+    return !strcmp(name, "lock") || !strcmp(name, STORE_ALERTED) || !strcmp(name, RESERVE_NAME);
+}
+
 /* Something other than the lock and what a half-made spool has. */
 static int check_empty(const char *path, struct err *e)
 {
@@ -86,8 +92,11 @@ static int check_empty(const char *path, struct err *e)
         return io_error(e, "read", path);
     while (rc == 0 && (entry = readdir(dir)) != NULL) {
         const char *n = entry->d_name;
-        if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "lock") && strcmp(n, "db") &&
-            strcmp(n, MARKER ".new") && strcmp(n, STORE_ALERTED) && strcmp(n, RESERVE_NAME))
+        if (!strcmp(n, SWAP_PREPARING))
+            rc = err_set(e, EX_CONFIG, "a `tgspool restore` or `repair` of %s did not end: run it again",
+                         path);
+        else if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "db") && strcmp(n, MARKER ".new") &&
+                 strcmp(n, SWAP_READY) && !store_dir_is_aside(n))
             rc = err_set(
                 e, EX_CONFIG,
                 "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", path,
@@ -209,7 +218,8 @@ int store_dir_open(const char *path, struct store_dir *out, struct err *e)
 {
     *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
     int schema;
-    if (file_make_dir(path, 0700, e) < 0 || (out->lock_fd = store_dir_lock(path, e)) < 0)
+    if (file_make_dir(path, 0700, e) < 0 || (out->lock_fd = store_dir_lock(path, e)) < 0 ||
+        swap_finish(path, NULL, e) < 0)
         goto fail;
     if (read_marker(path, &schema, e) < 0)
         goto fail;
@@ -226,23 +236,17 @@ fail:
     return -1;
 }
 
-int store_dir_mark(const char *path, struct err *e)
+int store_dir_mark(const char *dir, struct err *e)
 {
-    char *new = xasprintf("%s/" MARKER ".new", path), *final = xasprintf("%s/" MARKER, path);
-    char text[64];
-    int rc = -1;
+    char *path = xasprintf("%s/" MARKER, dir), text[64];
+    int rc;
 
     snprintf(text, sizeof(text), MARKER_TEXT "%d\n", STORE_SCHEMA);
-    if (unlink(new) < 0 && errno != ENOENT)
-        io_error(e, "remove", new);
-    else if (file_create(new, slice_str(text), 0600, e) < 0)
-        ;
-    else if (FAILPOINT("store.before_marker") || rename(new, final) < 0)
-        io_error(e, "rename", new);
+    if (FAILPOINT("store.before_marker"))
+        rc = err_set(e, EX_IOERR, "cannot write %s: failpoint", path);
     else
-        rc = dir_sync(path, e);
-    free(new);
-    free(final);
+        rc = file_replace(path, slice_str(text), e);
+    free(path);
     return rc;
 }
 

@@ -3,7 +3,8 @@
  *   SPOOL    the marker: written last when a spool is made, so that a half-made one is told from a damaged one
  *   reserve  room for hard times: store/reserve.h
  *   db/      RocksDB's
- *   checkpoints/   see store/checkpoint.h */
+ *   checkpoints/   see store/checkpoint.h
+ *   preparing/, incoming/, damaged-TIME/   see store/swap.h */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 
@@ -40,6 +41,8 @@ void store_dir_close(struct store_dir *d);
 /* Looks at the marker only: makes, locks and changes nothing. Returns 0 and the schema, which is 0 where there is no
  * spool yet; or -1 and e as store_dir_open. */
 int store_dir_look(const char *path, int *schema, struct err *e);
+/* Whether a name in the directory is of a file that is no part of the spool, and makes a directory no less empty. */
+bool store_dir_is_aside(const char *name);
 /* Whether some process holds the directory's lock; false also where there is no such directory. */
 bool store_dir_is_locked(const char *path, long *pid);
 

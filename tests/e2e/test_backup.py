@@ -78,3 +78,194 @@ def test_verify_finds_a_lost_row(spool, api):
     assert spool.cli("--json", "verify", code=None).stdout.count("faults") == 1
     spool.stop()
     assert spool.cli("verify", code=None).returncode == EX_DATAERR
+
+
+# ---- backup and restore
+
+
+def files_of(where):
+    return sorted(os.path.join(d, n) for d, _, names in os.walk(where) for n in names)
+
+
+def flip(path, at=None):
+    """Changes one bit, in the middle if not told where."""
+    with open(path, "r+b") as f:
+        size = f.seek(0, os.SEEK_END)
+        f.seek(size // 2 if at is None else at)
+        byte = f.read(1)[0]
+        f.seek(-1, os.SEEK_CUR)
+        f.write(bytes([byte ^ 4]))
+
+
+def largest(where, ending):
+    return max((f for f in files_of(where) if f.endswith(ending)), key=os.path.getsize)
+
+
+def elsewhere(make_spool, api, spool):
+    """Another directory with the same bot, where no daemon runs yet."""
+    other = make_spool(api)
+    other.configure(**spool.bots["shop"])
+    return other
+
+
+def test_backup_under_load(make_spool, spool, api):
+    spool.configure(deliver="worker", concurrency=4, command=spool.python_handler(
+        "for e in requests():\n    record('end', e)\n    answer(e, ok=True)\n"))
+    spool.start()
+    backup = os.path.join(spool.dir, "backup")
+    answers = []
+    for _ in range(3):
+        api.generate(400, chats=50)
+        known = {e["id"]: e["state"] for e in spool.events()}
+        answers.append(spool.cli_json("backup", backup))
+    assert len(known) >= 300 and answers[-1]["unfinished"] + answers[-1]["ended"] >= len(known)
+    other = elsewhere(make_spool, api, spool)
+    before = spool.api("GET", "/v1/status")[1]
+    spool.kill()
+    r = other.cli("restore", backup, code=None)
+    assert r.returncode == 0 and f"tgspool resume shop deliver -c {other.config}" in r.stdout, r.stderr
+    other.start()
+    restored = {e["id"]: e["state"] for e in other.events()}
+    assert not set(known) - set(restored), "what was stored before the backup is in it"
+    assert all(restored[i] == "done" for i, state in known.items() if state == "done")
+    counts = other.counts()
+    assert counts["paused"] == {"intake": False, "deliver": True} and counts["processing"] == 0
+    after = other.api("GET", "/v1/status")[1]
+    assert after["instance"] == before["instance"] and after["generation"] > before["generation"]
+    assert other.cli_json("verify")["faults"] == 0
+    other.cli("resume", "shop", "deliver")
+    other.wait_counts(pending=0, processing=0)
+    api.generate(1)
+    wait_until(lambda: other.events()[-1]["seq"] > 1000000, "a seq that was never given out")
+    assert other.cli("restore", backup, code=None).returncode == EX_TEMPFAIL, "the daemon has it"
+    other.stop()
+    r = other.cli("restore", backup, code=None)
+    assert r.returncode == 73 and "not empty" in r.stderr and "mv " in r.stderr
+
+
+def test_only_new_files_are_copied(pulled):
+    backup = os.path.join(pulled.dir, "backup")
+    first = pulled.cli_json("backup", backup)
+    assert first["kept_files"] == 0 and first["unfinished"] == 300
+    finish(pulled, 1)
+    second = pulled.cli_json("backup", backup)
+    assert second["kept_files"] > 0 and second["ended"] == 1
+    assert [n for n in os.listdir(backup) if n.startswith("state-")] == ["state-2"]
+    pulled.stop()
+    third = pulled.cli_json("backup", backup)
+    assert third["kept_files"] > 0 and (third["unfinished"], third["ended"]) == (299, 1)
+    assert pulled.cli_json("verify", backup)["faults"] == 0
+    assert all(os.stat(f).st_mode & 0o077 == 0 for f in files_of(backup))
+    r = pulled.cli("backup", pulled.dir, code=None)
+    assert r.returncode == 73 and "no backup and not empty" in r.stderr
+
+
+@pytest.mark.parametrize("point", ["backup.copied=crash@4", "backup.before_publish=crash", "backup.copied=errno:28@5",
+                                   "backup.before_publish=errno:5"])
+def test_a_backup_that_is_cut_short(pulled, point):
+    backup = os.path.join(pulled.dir, "backup")
+    pulled.cli("backup", backup)
+    finish(pulled, 10)
+    r = pulled.cli("backup", backup, code=None, env={"TGSPOOL_FAILPOINTS": point})
+    assert r.returncode != 0
+    assert pulled.cli_json("verify", backup)["ended"] == 0, "the earlier one is there"
+    assert pulled.cli_json("backup", backup)["ended"] == 10
+    assert sorted(os.listdir(backup)) == ["BACKUP", "lock", "state-2"]
+
+
+def test_a_backup_that_is_killed(pulled):
+    backup = os.path.join(pulled.dir, "backup")
+    pulled.cli("backup", backup)
+    p = subprocess.Popen([TGSPOOL, "-c", pulled.config, "backup", backup],
+                         env={**os.environ, "TGSPOOL_FAILPOINTS": "backup.copied=sleep:100000@3"})
+    wait_until(lambda: len(files_of(os.path.join(backup, "state-2.new"))) > 2, "the copy goes on")
+    r = pulled.cli("backup", backup, code=None)
+    assert r.returncode == EX_TEMPFAIL and "in use by process" in r.stderr
+    p.kill()
+    p.wait()
+    assert pulled.cli_json("verify", backup)["unfinished"] == 300
+    pulled.cli("backup", backup)
+    assert sorted(os.listdir(backup)) == ["BACKUP", "lock", "state-2"]
+
+
+def test_a_damaged_backup(pulled, make_spool, api):
+    backup = os.path.join(pulled.dir, "backup")
+    pulled.cli("backup", backup)
+    flip(largest(backup, ".sst"))
+    r = pulled.cli("verify", backup, code=None)
+    assert r.returncode == EX_DATAERR and "Corruption" in r.stderr
+    r = pulled.cli("backup", backup, code=None)
+    assert r.returncode == 0 and "once more without" in r.stderr
+    assert pulled.cli_json("verify", backup)["faults"] == 0
+    os.truncate(largest(backup, ".sst"), 100)
+    other = elsewhere(make_spool, api, pulled)
+    r = other.cli("restore", backup, code=None)
+    assert r.returncode == EX_DATAERR and "instead of" in r.stderr
+    assert os.listdir(other.data) == ["lock"], "nothing is left of it"
+    with open(os.path.join(backup, "BACKUP"), "w") as f:
+        f.write('{"format":1')
+    assert other.cli("restore", backup, code=None).returncode == EX_DATAERR
+    assert other.cli("restore", other.dir, code=None).returncode == 66
+
+
+def test_no_backup_of_a_damaged_spool(pulled):
+    backup = os.path.join(pulled.dir, "backup")
+    pulled.cli("backup", backup)
+    finish(pulled, 10)
+    pulled.stop()
+    flip(largest(pulled.data, ".sst"))
+    r = pulled.cli("backup", backup, code=None)
+    assert r.returncode == EX_DATAERR and "no backup was made" in r.stderr + r.stdout or "Corruption" in r.stderr
+    assert pulled.cli_json("verify", backup)["ended"] == 0
+
+
+@pytest.mark.parametrize("point", ["swap.before_commit=crash", "swap.moved_aside=crash", "swap.before_marker=crash"])
+def test_a_restore_that_is_cut_short(pulled, point):
+    backup = os.path.join(pulled.dir, "backup")
+    pulled.cli("backup", backup)
+    pulled.stop()
+    shutil.rmtree(pulled.data)
+    assert pulled.cli("restore", backup, code=None, env={"TGSPOOL_FAILPOINTS": point}).returncode == 42
+    if point.startswith("swap.before_commit"):
+        pulled.start(expect_exit=78)
+        assert "did not end: run it again" in pulled.log()
+        pulled.cli("restore", backup)
+    pulled.start()
+    assert pulled.counts()["pending"] == 300 and pulled.counts()["paused"]["deliver"]
+    assert pulled.cli_json("verify")["faults"] == 0
+
+
+def test_an_old_backup_tells_what_is_missing(spool, api):
+    backup = os.path.join(spool.dir, "backup")
+    handler = spool.shell_handler()
+    spool.configure(deliver="exec", command=handler)
+    api.generate(20, chats=4)
+    spool.start()
+    spool.wait_counts(done=20)
+    spool.cli("pause", "shop", "deliver")
+    api.generate(5, chats=5)
+    spool.wait_counts(pending=5)
+    assert spool.cli_json("backup", backup)["unfinished"] == 5
+    spool.cli("resume", "shop")
+    api.generate(30, chats=3)
+    spool.wait_counts(done=55)
+    spool.stop()
+    assert api.state()["queued"] == 0, "Telegram has forgotten them"
+    handled = set(spool.record.ids())
+    shutil.rmtree(spool.data)
+    r = spool.cli("restore", backup, code=None)
+    assert r.returncode == 0 and "5 unfinished ones" in r.stdout, r.stderr
+    spool.start()
+    assert spool.counts()["restored"]["missing"] is None
+    api.generate(7, chats=7)
+    spool.wait_counts(pending=12)
+    assert spool.counts()["restored"]["missing"] == 30
+    assert "30 updates" in spool.log() and "30 later updates are lost" in spool.cli("status", code=None).stderr
+    assert set(spool.record.ids()) == handled, "nothing was handed over before a person said so"
+    spool.cli("resume", "shop", "deliver")
+    spool.wait_counts(done=32)
+    ids = spool.record.ids()
+    assert len(ids) == 67 and len(set(ids)) == 62, "5 were handled again, as was told; nothing else"
+    spool.stop()
+    spool.start()
+    assert spool.counts()["restored"]["missing"] == 30

@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	tests/spool/test-overlay \
 	tests/spool/test-people \
 	tests/spool/test-restart \
+	tests/spool/test-restored \
 	tests/spool/test-serve \
 	tests/spool/test-ticks \
 	tests/spool/test-verify
@@ -45,6 +46,8 @@ tests_spool_test_people_SOURCES = tests/spool/test-people.c $(SPOOL_WORLD)
 tests_spool_test_people_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
 tests_spool_test_restart_LDADD = $(SPOOL_LIBS)
+tests_spool_test_restored_SOURCES = tests/spool/test-restored.c $(SPOOL_WORLD)
+tests_spool_test_restored_LDADD = $(SPOOL_LIBS)
 tests_spool_test_serve_SOURCES = tests/spool/test-serve.c $(SPOOL_VERBS)
 tests_spool_test_serve_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)

@@ -1,0 +1,78 @@
+#include "cli/reborn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/tree.h"
+#include "cli/command.h"
+#include "spool/spool.h"
+
+static void note_box(struct reborn *r, struct spool_box *b)
+{
+    struct spool_box_status st;
+
+    spool_box_status(b, &st);
+    r->unfinished += st.counts.pending + st.counts.processing;
+    r->ended += st.counts.done + st.counts.dead;
+    if (r->n_bots && !strcmp(r->bots[r->n_bots - 1], spool_box_bot(b)))
+        return; /* boxes of one bot stand together */
+    r->bots = xrealloc(r->bots, (r->n_bots + 1) * sizeof(*r->bots));
+    r->bots[r->n_bots++] = xstrdup(spool_box_bot(b));
+}
+
+/* What an open spool puts beside its database. */
+static int remove_rest(const char *dir, struct err *e)
+{
+    static const char *const rest[] = {"lock", "checkpoints"};
+    int rc = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(rest) && rc == 0; i++) {
+        char *path = xasprintf("%s/%s", dir, rest[i]);
+        rc = tree_remove(path, e);
+        free(path);
+    }
+    return rc;
+}
+
+int reborn_make(const char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r, struct err *e)
+{
+    const struct spool_options o = {.dir = dir, .cache_bytes = cache_bytes, .sync = SYNC_ALWAYS};
+    struct spool *sp = spool_open(&o, clock_wall_ms(), e);
+    char who[48], instance[33];
+
+    *r = (struct reborn){0};
+    if (!sp)
+        return -1;
+    snprintf(who, sizeof(who), "uid %ld (command)", (long)getuid());
+    spool_begin(sp, clock_wall_ms());
+    int rc = spool_restore(sp, taken_at, who, e);
+    for (struct spool_box *b = spool_next_box(sp, NULL); b; b = spool_next_box(sp, b))
+        note_box(r, b);
+    spool_identity(sp, instance, &r->generation);
+    spool_close(sp);
+    return rc < 0 ? rc : remove_rest(dir, e);
+}
+
+void reborn_free(struct reborn *r)
+{
+    for (size_t i = 0; i < r->n_bots; i++)
+        free(r->bots[i]);
+    free(r->bots);
+    *r = (struct reborn){0};
+}
+
+void reborn_print_resume(const struct reborn *r)
+{
+    for (size_t i = 0; i < r->n_bots; i++) {
+        char *command = xasprintf("tgspool resume %s deliver", r->bots[i]);
+        struct buf line = BUF_EMPTY;
+        cli_add_command(&line, command);
+        cli_print("  %s\n", buf_str(&line));
+        buf_free(&line);
+        free(command);
+    }
+}
