@@ -73,6 +73,9 @@ struct config {
     int64_t sync_ms; /* for SYNC_INTERVAL */
     int64_t max_db, min_free; /* bytes; 0: no limit */
     int64_t reserve;          /* bytes; 0: none; or RESERVE_AUTO */
+    int64_t retain_done_ms, retain_dead_ms; /* after the end */
+    int64_t dedupe_ms;                      /* after the arrival */
+    int64_t retain_audit_ms;
     int64_t cache_bytes;
     unsigned max_children; /* of exec and worker, all bots together */
     char *socket;

@@ -38,9 +38,20 @@ static const struct option rows[] = {
      .min = 1, .max = SECONDS(10), .def = "always",
      .text = "When what was written counts as safe. always: after a sync of every group of writes. A time: groups are "
              "gathered that long, and acknowledged later. off: without a sync; a power cut may lose the last moments."},
-    PLANNED(SECTION_SPOOL, "retain_done"),
-    PLANNED(SECTION_SPOOL, "retain_dead"),
-    PLANNED(SECTION_SPOOL, "dedupe_for"),
+    {.section = SECTION_SPOOL, .name = "retain_done", .type = OPTION_TIME, .offset = IN_CONFIG(retain_done_ms),
+     .min = SECONDS(1), .max = HOURS(24 * 3650), .def = "3d", .reloadable = true,
+     .text = "How long a done update, or call, is kept after it ended, for replay. It stays at least as long as dedupe_for "
+             "says, and until the calls that its handler made have ended."},
+    {.section = SECTION_SPOOL, .name = "retain_dead", .type = OPTION_TIME, .offset = IN_CONFIG(retain_dead_ms),
+     .min = SECONDS(1), .max = HOURS(24 * 3650), .def = "30d", .reloadable = true,
+     .text = "How long a dead one is kept after it ended, for a person to look at. It is never removed sooner to make room."},
+    {.section = SECTION_SPOOL, .name = "dedupe_for", .type = OPTION_TIME, .offset = IN_CONFIG(dedupe_ms),
+     .min = HOURS(48), .max = HOURS(24 * 3650), .def = "3d", .reloadable = true,
+     .text = "How long an update is kept after it arrived, so that a second copy of it is known. Telegram keeps updates for "
+             "24 hours."},
+    {.section = SECTION_SPOOL, .name = "retain_audit", .type = OPTION_TIME, .offset = IN_CONFIG(retain_audit_ms),
+     .min = SECONDS(1), .max = HOURS(24 * 3650), .def = "90d", .reloadable = true,
+     .text = "How long it is known who replayed or discarded what."},
     PLANNED(SECTION_SPOOL, "archive_dir"),
     {.section = SECTION_SPOOL, .name = "max_db", .type = OPTION_SIZE, .offset = IN_CONFIG(max_db),
      .min = 0, .max = INT64_C(16) << 40, .def = "2G", .reloadable = true,

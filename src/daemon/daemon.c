@@ -161,6 +161,18 @@ static void watch_health(struct daemon *d)
         log_warn(NULL, "the store works again");
 }
 
+/* What ended is removed by the times of the configuration in force. */
+static void set_retention(struct daemon *d)
+{
+    const struct config *c = d->bots.setup->config;
+    const struct spool_retention r = {.done_ms = c->retain_done_ms,
+                                      .dead_ms = c->retain_dead_ms,
+                                      .dedupe_ms = c->dedupe_ms,
+                                      .audit_ms = c->retain_audit_ms};
+
+    spool_set_retention(d->spool, &r);
+}
+
 static void reload(struct daemon *d)
 {
     d->reload = false;
@@ -174,6 +186,7 @@ static void reload(struct daemon *d)
         const struct config *c = d->bots.setup->config;
         log_setup(c->log_level, c->log_format, d->journal);
         disk_configure(d->disk, c);
+        set_retention(d);
     }
     notify_ready();
 }
@@ -387,6 +400,7 @@ int daemon_run(const char *config_path, struct err *e)
         goto failed;
     watching_switch(d.watching, setup);
     setup = NULL; /* the bots' now */
+    set_retention(&d);
     if (start_api(&d, c, e))
         goto failed;
     loop_on_wake(d.loop, on_wake, &d);

@@ -44,5 +44,6 @@ void append_ended(struct spool_box *b, struct event *ev, const struct state_reco
 {
     append_rows(b, ev);
     row_put_state(b, class_of(r->st.state), ev->seq, r);
+    retain_note(b, ev->seq, r);
     box_count(b, r->st.state == STATE_DONE ? COUNT_DONE : COUNT_DEAD, 1);
 }

@@ -18,6 +18,7 @@ static void reset_hints(struct spool_box *b)
     b->unserve_from = 0;
     b->oldest_known = false;
     b->restored_known = false;
+    retain_reset(b);
 }
 
 /* What an orphan is handled by. */
@@ -336,27 +337,25 @@ void spool_probe_now(struct spool_box *b)
         b->breaker.probe_at = b->sp->now;
 }
 
+static bool first_seq(void *arg, uint64_t seq, struct slice value)
+{
+    (void)value;
+    *(uint64_t *)arg = seq;
+    return false;
+}
+
 /* Finds the oldest unfinished event: the first of its class, from the last one found on. */
 static void find_oldest(struct spool_box *b)
 {
-    struct key lower = key_state(b->bot_id, b->which, CLASS_UNFINISHED, b->oldest_from);
-    struct key upper = key_after_prefix(key_state(b->bot_id, b->which, CLASS_UNFINISHED, UINT64_MAX));
-    struct err e = ERR_NONE;
-    struct state_key k;
-    struct event ev;
     struct buf record = BUF_EMPTY;
-    bool found = false;
+    struct event ev;
+    uint64_t seq = 0; /* none has it */
 
     b->oldest_at = 0;
     b->oldest_known = true;
-    struct db_iter *it =
-        db_iter_new(store_db(b->sp->store), FAMILY_STATES, key_slice(&lower), key_slice(&upper));
-    if (db_iter_valid(it))
-        found = key_state_decode(db_iter_key(it), &k) == 0;
-    if (db_iter_free(it, &e) < 0)
-        spool_break(b->sp, &e);
-    if (found && row_event(b, k.seq, &ev, &record) > 0) {
-        b->oldest_from = k.seq;
+    if (rows_states(b, CLASS_UNFINISHED, b->oldest_from, UINT64_MAX, first_seq, &seq) == 0 && seq &&
+        row_event(b, seq, &ev, &record) > 0) {
+        b->oldest_from = seq;
         b->oldest_at = ev.received_at;
     }
     buf_free(&record);

@@ -210,6 +210,7 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
         st->finished_at = b->sp->now;
         row_delete(b, FAMILY_STATES, key_state(b->bot_id, b->which, CLASS_UNFINISHED, seq));
         row_put_state(b, class_of(d.state), seq, r);
+        retain_note(b, seq, r);
         lane_leave(b, r->epoch, r->lane, seq);
         box_sub_unfinished(b, r->epoch);
         if (seq == b->oldest_from)

@@ -18,7 +18,7 @@ enum imported spool_import(struct spool_box *b, const struct event *exported, co
     if (there)
         return IMPORT_KNOWN;
     if (st->state == STATE_DONE || st->state == STATE_DEAD) {
-        struct state_record r = {.st = *st};
+        struct state_record r = {.st = *st, .imported_at = b->sp->now};
         r.st.replayed_as = 0;
         r.st.push = false;
         append_ended(b, &ev, &r);

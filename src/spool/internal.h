@@ -27,6 +27,21 @@ struct held {
     char kind[UPDATE_KIND_MAX];
 };
 
+/* A run of events of which nothing is left: [from, to). */
+struct retain_run {
+    uint64_t before; /* where the run whose range was deleted last began; from: there was none */
+    uint64_t from, to;
+    unsigned rows; /* removed in it */
+    int64_t at;    /* when it began */
+};
+
+/* How far retention is with a class. */
+struct retain_front {
+    uint64_t from; /* a lower bound, as below */
+    int64_t at;    /* when to look; TIME_NEVER: the class is empty */
+    struct retain_run run;
+};
+
 struct spool_box {
     struct list link; /* spool.boxes, by bot id and box */
     struct spool *sp;
@@ -51,6 +66,7 @@ struct spool_box {
     bool oldest_known;
     struct spool_restored restored;
     bool restored_known;
+    struct retain_front retain[CLASSES]; /* of the ended classes */
     /* work that goes on over ticks */
     bool releasing; /* push claims of a dead process, from release_from on */
     uint64_t release_from;
@@ -102,6 +118,17 @@ struct spool {
     void *watcher_arg;
     uint64_t events_committed;
     struct histogram commit_events;
+    /* retention */
+    bool retaining;
+    struct spool_retention retention;
+    int64_t audit_at; /* when to look at the audit log */
+    uint64_t removed, archived;
+    spool_archive_fn *archive_fn;
+    void *archive_arg;
+    struct retain_slice *slice; /* under way to the archive; NULL: none */
+    unsigned archive_failures;
+    int64_t archive_failing_since, archive_retry_at, archive_warn_at; /* 0: works */
+    struct err archive_why;
 };
 
 /* ---- rows.c: typed access. Reads return 1, 0 (no such row) or -1 (the store is broken); writes to a broken
@@ -122,11 +149,20 @@ int row_lane(struct spool_box *b, uint32_t epoch, struct lane lane, struct lane_
 void row_put_lane(struct spool_box *b, uint32_t epoch, struct lane lane, const struct lane_record *r);
 int row_id(struct spool_box *b, const struct event *ev, uint64_t *seq);
 void row_put_id(struct spool_box *b, const struct event *ev);
+void row_delete_id(struct spool_box *b, const struct event *ev);
 void row_put_due(struct spool_box *b, enum due_class c, int64_t time, uint64_t seq);
 void row_put_order(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq);
 void row_delete(struct spool_box *b, enum family f, struct key key);
 void row_put_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq, uint64_t copy);
 enum ended_class class_of(enum state s);
+/* A row that is damaged: breaks the spool. Returns -1. */
+int row_undecodable(struct spool_box *b, enum family f, uint64_t seq);
+
+/* Calls fn for the rows of one class of `states`, from a seq on and below `until`, until it returns false. Nothing may
+ * be put or deleted in it. Returns 0 or -1. */
+typedef bool state_row_fn(void *arg, uint64_t seq, struct slice value);
+int rows_states(struct spool_box *b, enum ended_class c, uint64_t from, uint64_t until, state_row_fn *fn,
+                void *arg);
 
 /* Collects up to max keys' (time, seq) of one class of `due` from a key on, times up to `until`. Returns how
  * many, or -1. next (may be NULL): the time of the first one left out because it is later or behind max;
@@ -239,6 +275,17 @@ void marks_expire(struct spool *sp);
 /* Appends a call to the bot's box out (made if it is not there). */
 void call_append(struct spool_box *out, const struct spool_call *call, uint64_t made_by, uint64_t *seq);
 struct spool_box *box_out_of(struct spool_box *b);
+
+/* ---- retain.c, retain_archive.c ----------------------------------------------------------------- */
+
+/* An event has ended. */
+void retain_note(struct spool_box *b, uint64_t seq, const struct state_record *r);
+/* Nothing is known of the box's ended events. */
+void retain_reset(struct spool_box *b);
+/* Part of the tick's work, behind all that is due by itself. */
+void retain_work(struct spool *sp);
+int64_t retain_deadline(const struct spool *sp);
+void retain_free(struct spool *sp);
 
 /* ---- serve.c ------------------------------------------------------------------------------------ */
 

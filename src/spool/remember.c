@@ -131,8 +131,18 @@ static void record_extras(struct spool_box *b, uint64_t seq, const struct spool_
         return;
     for (size_t i = 0; i < e->n_keys; i++)
         mark_done(b, e->keys[i], e->keys_ttl_ms, seq);
+    if (!e->n_calls)
+        return;
+    struct spool_box *out = box_out_of(b);
+    struct state_record r;
+    uint64_t first = out->rec.next_seq;
     for (size_t i = 0; i < e->n_calls; i++)
-        call_append(box_out_of(b), &e->calls[i], seq, NULL);
+        call_append(out, &e->calls[i], seq, NULL);
+    if (row_state(b, CLASS_DONE, seq, &r) > 0) { /* so that it is kept until they have ended */
+        r.calls_from = first;
+        r.n_calls = (uint32_t)e->n_calls;
+        row_put_state(b, CLASS_DONE, seq, &r);
+    }
 }
 
 /* Ends a try, if it is held by this token. */

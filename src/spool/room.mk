@@ -19,6 +19,8 @@ libspool_a_SOURCES = \
 	src/spool/query.c \
 	src/spool/remember.c \
 	src/spool/restored.c \
+	src/spool/retain.c src/spool/retain.h \
+	src/spool/retain_archive.c \
 	src/spool/rows.c \
 	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \

@@ -16,7 +16,7 @@ void spool_break(struct spool *sp, const struct err *e)
     sp->broken_why = *e;
 }
 
-static int undecodable(struct spool_box *b, enum family f, uint64_t seq)
+int row_undecodable(struct spool_box *b, enum family f, uint64_t seq)
 {
     struct err e;
 
@@ -58,7 +58,7 @@ int row_event(struct spool_box *b, uint64_t seq, struct event *ev, struct buf *r
         return rc;
     memset(ev, 0, sizeof(*ev));
     ev->seq = seq;
-    return record_event_decode(buf_slice(record), ev) < 0 ? undecodable(b, FAMILY_EVENTS, seq) : 1;
+    return record_event_decode(buf_slice(record), ev) < 0 ? row_undecodable(b, FAMILY_EVENTS, seq) : 1;
 }
 
 void row_put_event(struct spool_box *b, const struct event *ev)
@@ -81,7 +81,7 @@ int row_state(struct spool_box *b, enum ended_class c, uint64_t seq, struct stat
     int rc = get(b, FAMILY_STATES, key_state(b->bot_id, b->which, c, seq), &v);
 
     if (rc > 0 && record_state_decode(buf_slice(&v), out) < 0)
-        rc = undecodable(b, FAMILY_STATES, seq);
+        rc = row_undecodable(b, FAMILY_STATES, seq);
     buf_free(&v);
     return rc;
 }
@@ -114,13 +114,37 @@ int row_find_state(struct spool_box *b, uint64_t seq, enum ended_class *c, struc
     return 0;
 }
 
+int rows_states(struct spool_box *b, enum ended_class c, uint64_t from, uint64_t until, state_row_fn *fn,
+                void *arg)
+{
+    struct key lower = key_state(b->bot_id, b->which, c, from);
+    struct key upper = key_state(b->bot_id, b->which, c, until);
+    struct err e = ERR_NONE;
+    struct state_key k;
+
+    if (!spool_usable(b->sp))
+        return -1;
+    struct db_iter *it =
+        db_iter_new(store_db(b->sp->store), FAMILY_STATES, key_slice(&lower), key_slice(&upper));
+    while (db_iter_valid(it)) {
+        if (key_state_decode(db_iter_key(it), &k) == 0 && !fn(arg, k.seq, db_iter_value(it)))
+            break;
+        db_iter_next(it);
+    }
+    if (db_iter_free(it, &e) < 0) {
+        spool_break(b->sp, &e);
+        return -1;
+    }
+    return 0;
+}
+
 int row_lane(struct spool_box *b, uint32_t epoch, struct lane lane, struct lane_record *out)
 {
     struct buf v = BUF_EMPTY;
     int rc = get(b, FAMILY_LANES, key_lane(b->bot_id, b->which, epoch, lane), &v);
 
     if (rc > 0 && record_lane_decode(buf_slice(&v), out) < 0)
-        rc = undecodable(b, FAMILY_LANES, 0);
+        rc = row_undecodable(b, FAMILY_LANES, 0);
     buf_free(&v);
     return rc;
 }
@@ -146,7 +170,7 @@ int row_id(struct spool_box *b, const struct event *ev, uint64_t *seq)
     int rc = get(b, FAMILY_IDS, id_key(b, ev), &v);
 
     if (rc > 0 && record_u64_decode(buf_slice(&v), seq) < 0)
-        rc = undecodable(b, FAMILY_IDS, 0);
+        rc = row_undecodable(b, FAMILY_IDS, 0);
     buf_free(&v);
     return rc;
 }
@@ -158,6 +182,11 @@ void row_put_id(struct spool_box *b, const struct event *ev)
     record_u64(&v, ev->seq);
     put(b, FAMILY_IDS, id_key(b, ev), buf_slice(&v));
     buf_free(&v);
+}
+
+void row_delete_id(struct spool_box *b, const struct event *ev)
+{
+    row_delete(b, FAMILY_IDS, id_key(b, ev));
 }
 
 /* Also keeps the hints: an entry in front of where the next scan would start moves that start. */

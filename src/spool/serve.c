@@ -8,27 +8,26 @@
 #define SERVED_OWN_MAX 2000000000 /* Telegram's ids are below it */
 #define SCAN_SLICE 100            /* no run is longer, so that one look confirms or lets go all of it */
 
-/* The next unfinished events from a seq on. Returns how many, or -1. */
+struct seqs {
+    uint64_t *out;
+    unsigned n, max;
+};
+
+static bool add_seq(void *arg, uint64_t seq, struct slice value)
+{
+    struct seqs *s = arg;
+
+    (void)value;
+    s->out[s->n++] = seq;
+    return s->n < s->max;
+}
+
+/* The next unfinished events from a seq on. Returns how many, or -1. max is at least 1. */
 static int unfinished_from(struct spool_box *b, uint64_t from, unsigned max, uint64_t *seqs)
 {
-    struct key lower = key_state(b->bot_id, b->which, CLASS_UNFINISHED, from);
-    struct key upper = key_after_prefix(key_state(b->bot_id, b->which, CLASS_UNFINISHED, UINT64_MAX));
-    struct err e = ERR_NONE;
-    struct state_key k;
-    int n = 0;
+    struct seqs s = {.out = seqs, .max = max};
 
-    if (!spool_usable(b->sp))
-        return -1;
-    struct db_iter *it =
-        db_iter_new(store_db(b->sp->store), FAMILY_STATES, key_slice(&lower), key_slice(&upper));
-    for (; n < (int)max && db_iter_valid(it); db_iter_next(it))
-        if (key_state_decode(db_iter_key(it), &k) == 0)
-            seqs[n++] = k.seq;
-    if (db_iter_free(it, &e) < 0) {
-        spool_break(b->sp, &e);
-        return -1;
-    }
-    return n;
+    return rows_states(b, CLASS_UNFINISHED, from, UINT64_MAX, add_seq, &s) < 0 ? -1 : (int)s.n;
 }
 
 /* A head moves to the due entries of what is held; one behind its head has none. */

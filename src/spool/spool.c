@@ -15,6 +15,7 @@ static void spool_free(struct spool *sp)
     while (!list_empty(&sp->boxes))
         box_free(list_item(sp->boxes.next, struct spool_box, link));
     remembered_free(sp);
+    retain_free(sp);
     free(sp->happened);
     free(sp);
 }
@@ -86,7 +87,7 @@ static void recover(struct spool *sp)
 {
     sp->was_failed = true; /* the breakers in memory know more than the store */
     sp->opened_at = sp->now;
-    sp->marks_from = sp->marks_due = INT64_MIN;
+    sp->marks_from = sp->marks_due = sp->audit_at = INT64_MIN;
     if (identity_load(sp) < 0 || boxes_load(sp) < 0)
         return;
     list_each(&sp->boxes, it) {

@@ -5,7 +5,7 @@
  * A tick, as the daemon (or a test) drives it:
  *     spool_begin(sp, now);        reads from here on see the time `now`
  *     ... accept, complete, extend, replay, ... by whoever has something
- *     spool_work(sp);              due work: reaping, retries, barriers
+ *     spool_work(sp);              due work: reaping, retries, barriers, retention
  *     ... spool_claim by whoever has a free slot
  *     spool_commit(sp);            one write, one sync if needed, then the callbacks
  *     wake up at spool_next_deadline(sp) at the latest
@@ -355,6 +355,31 @@ int spool_cursor_parse(struct slice text, struct spool_cursor *out);
  * and history count. */
 enum imported { IMPORT_NEW, IMPORT_KNOWN, IMPORT_FAILED };
 enum imported spool_import(struct spool_box *b, const struct event *ev, const struct event_state *st);
+
+/* ---- retention ---------------------------------------------------------------------------------- */
+
+struct spool_retention {
+    int64_t done_ms, dead_ms; /* an event is kept so long after it ended, or was imported as ended, */
+    int64_t dedupe_ms; /* and after it arrived; a done one also until the calls that it made have ended */
+    int64_t audit_ms;  /* rows of the audit log; they go within an hour of it */
+};
+/* From now on, what ended is removed by and by in spool_work. Before the first call all is kept. */
+void spool_set_retention(struct spool *sp, const struct spool_retention *r);
+
+enum archived { ARCHIVE_DONE /* safe on disk */, ARCHIVE_BUSY /* call again */, ARCHIVE_FAILED /* and e */ };
+/* Keeps lines, each an event as `export` writes them, before these events are removed. Called once a tick, with the
+ * same lines (borrowed) as long as it answers BUSY; should not take longer than 5 ms. */
+typedef enum archived spool_archive_fn(void *arg, struct slice lines, int64_t now, struct err *e);
+/* fn NULL: events are removed without. What was begun with an earlier one is forgotten. */
+void spool_set_archiver(struct spool *sp, spool_archive_fn *fn, void *arg);
+
+struct spool_retention_status {
+    bool on, archives;
+    uint64_t removed, archived; /* events since the spool was opened */
+    int64_t failing_since;      /* the archive fails, so nothing is removed; 0: it does not */
+    char trouble[256];          /* why */
+};
+void spool_retention_status(const struct spool *sp, struct spool_retention_status *out);
 
 /* ---- looking on --------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@ struct tally {
 
 struct check {
     struct spool *sp;
-    struct spool_box *box;
+    struct spool_box *box; /* NULL: of none */
     spool_fault_fn *report;
     void *arg;
     unsigned faults;
@@ -24,9 +24,12 @@ static void fault(struct check *c, const char *fmt, ...)
 {
     char text[256];
     va_list ap;
+    int n = 0;
+
     if (!spool_usable(c->sp)) /* what cannot be read is told once, by spool_verify */
         return;
-    int n = snprintf(text, sizeof(text), "bot %lld, box %s: ", (long long)c->box->bot_id,
+    if (c->box)
+        n = snprintf(text, sizeof(text), "bot %lld, box %s: ", (long long)c->box->bot_id,
                      box_name(c->box->which));
 
     va_start(ap, fmt);
@@ -96,10 +99,23 @@ static void check_unfinished(struct check *c, const struct event *ev, const stru
     }
 }
 
+/* Of an event and its replays the newest may be gone: then the id leads to another that is left, or is gone, too. */
+static void check_id(struct check *c, const struct event *ev, bool replayed)
+{
+    uint64_t newest;
+    int there = row_id(c->box, ev, &newest);
+
+    if (replayed || ev->replay_of)
+        return;
+    if (there <= 0)
+        fault(c, "event @%llu cannot be found by its id", U(ev->seq));
+    else if (newest < ev->seq)
+        fault(c, "the id of event @%llu leads to the older @%llu", U(ev->seq), U(newest));
+}
+
 static void check_event(struct check *c, const struct event *ev)
 {
     struct state_record r, other;
-    uint64_t newest;
     unsigned classes = 0;
 
     for (int k = 0; k < CLASSES; k++) {
@@ -121,11 +137,7 @@ static void check_event(struct check *c, const struct event *ev)
     payload_hash(ev->payload, hash);
     if (!ev->is_call && memcmp(hash, ev->hash, sizeof(hash)))
         fault(c, "the payload of event @%llu is not the one that came", U(ev->seq));
-    int there = row_id(c->box, ev, &newest);
-    if (there <= 0)
-        fault(c, "event @%llu cannot be found by its id", U(ev->seq));
-    else if (newest < ev->seq)
-        fault(c, "the id of event @%llu leads to the older @%llu", U(ev->seq), U(newest));
+    check_id(c, ev, classes == 1 && r.st.replayed_as);
     if (ev->seq >= c->box->rec.next_seq)
         fault(c, "event @%llu is beyond the next seq %llu", U(ev->seq), U(c->box->rec.next_seq));
 }
@@ -220,6 +232,76 @@ static void compare(struct check *c, const char *what, uint64_t counted, uint64_
         fault(c, "the counter of %s says %llu, there are %llu", what, U(counted), U(seen));
 }
 
+/* ---- idempotency keys --------------------------------------------------------------------------- */
+
+static bool is_held(struct check *c, int64_t bot, const unsigned char hash[MARK_BYTES],
+                    const struct mark_record *m)
+{
+    struct spool_box *b = box_find(c->sp, bot, m->box);
+    struct state_record r;
+
+    if (!b || row_state(b, CLASS_UNFINISHED, m->seq, &r) <= 0 || r.st.state != STATE_PROCESSING)
+        return false;
+    for (size_t i = 0; i < r.st.n_marks; i++)
+        if (!memcmp(r.st.marks[i], hash, MARK_BYTES))
+            return true;
+    return false;
+}
+
+static void each_mark(struct check *c, struct slice key, struct slice value)
+{
+    unsigned char hash[MARK_BYTES];
+    struct mark_record m;
+    struct err e = ERR_NONE;
+    int64_t bot;
+
+    if (key_mark_decode(key, &bot, hash) < 0 || record_mark_decode(value, &m) < 0) {
+        fault(c, "a record of an idempotency key cannot be decoded");
+        return;
+    }
+    struct key x = key_mark_expiry(m.expiry, bot, hash);
+    if (m.done && db_get(store_db(c->sp->store), FAMILY_MARKS, key_slice(&x), NULL, &e) <= 0)
+        fault(c, "an idempotency key of bot %lld would never be forgotten", (long long)bot);
+    if (!m.done && !is_held(c, bot, hash, &m))
+        fault(c, "an idempotency key of bot %lld is held by @%llu, which does not have it", (long long)bot,
+              U(m.seq));
+}
+
+/* What is past its time may be left over: it goes with the next look. */
+static void each_mark_expiry(struct check *c, struct slice key, struct slice value)
+{
+    unsigned char hash[MARK_BYTES];
+    struct mark_record m;
+    struct buf v = BUF_EMPTY;
+    struct err e = ERR_NONE;
+    int64_t bot, expiry;
+
+    (void)value;
+    if (key_mark_expiry_decode(key, &expiry, &bot, hash) < 0) {
+        fault(c, "a key of family marks cannot be decoded");
+        return;
+    }
+    struct key k = key_mark(bot, hash);
+    if (expiry > c->sp->now && (db_get(store_db(c->sp->store), FAMILY_MARKS, key_slice(&k), &v, &e) <= 0 ||
+                                record_mark_decode(buf_slice(&v), &m) < 0 || m.expiry != expiry))
+        fault(c, "the expiry of an idempotency key of bot %lld leads to no such key", (long long)bot);
+    buf_free(&v);
+}
+
+static void check_marks(struct check *c)
+{
+    const unsigned char by_key = 0, by_expiry = 1; /* doc/format.md */
+    struct key prefix = {.n = 1};
+
+    c->box = NULL;
+    prefix.b[0] = by_key;
+    walk(c, FAMILY_MARKS, prefix, each_mark);
+    prefix.b[0] = by_expiry;
+    walk(c, FAMILY_MARKS, prefix, each_mark_expiry);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
+
 static void check_box(struct check *c)
 {
     struct spool_box *b = c->box;
@@ -268,6 +350,8 @@ unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg)
         c.box = list_item(it, struct spool_box, link);
         check_box(&c);
     }
+    if (spool_usable(sp))
+        check_marks(&c);
     if (!spool_usable(sp)) {
         c.faults++;
         if (report)

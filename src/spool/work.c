@@ -1,5 +1,5 @@
 /* Due work of a tick: leases that ran out, retries whose time came, what a start or a fallen barrier leaves
- * to do. At most WORK_PER_TICK events a tick, whatever the slots, pause or breaker. */
+ * to do, and then retention. At most WORK_PER_TICK events a tick, whatever the slots, pause or breaker. */
 #include "spool/internal.h"
 
 static const struct outcome lease_expired = {.kind = OUTCOME_LEASE_EXPIRED, .after_ms = -1};
@@ -169,6 +169,8 @@ void spool_work(struct spool *sp)
             return;
         work_box(list_item(it, struct spool_box, link));
     }
+    if (sp->work_left > 0)
+        retain_work(sp);
 }
 
 static int64_t box_deadline(const struct spool_box *b)
@@ -188,7 +190,7 @@ static int64_t box_deadline(const struct spool_box *b)
 
 int64_t spool_next_deadline(const struct spool *sp)
 {
-    int64_t next = store_next_deadline(sp->store);
+    int64_t next = store_next_deadline(sp->store), retain = retain_deadline(sp);
 
     if (!spool_usable(sp))
         return sp->broken ? sp->now : next;
@@ -196,6 +198,8 @@ int64_t spool_next_deadline(const struct spool *sp)
         return TIME_NEVER;
     if (sp->marks_due < next)
         next = sp->marks_due;
+    if (retain < next)
+        next = retain;
     list_each(&sp->boxes, it) {
         int64_t d = box_deadline(list_item(it, struct spool_box, link));
         if (d < next)

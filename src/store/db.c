@@ -24,8 +24,16 @@ static const struct family_setting {
     [FAMILY_MARKS] = {"marks", 512 << 10, true, false},
 };
 
-/* Options that have no setter in C. */
+/* Options that have no setter in C: of the database, and of each family. What was deleted gives its room back within
+ * days also where nothing is written any more. */
 static const char extra_options[] = "track_and_verify_wals_in_manifest=true;avoid_flush_during_shutdown=true";
+static const char extra_family_options[] = "periodic_compaction_seconds=172800";
+
+struct db_range {
+    struct db_range *next;
+    enum family family;
+    struct buf lower, upper;
+};
 
 struct db_iter {
     struct db *db;
@@ -78,7 +86,23 @@ static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache
     return t;
 }
 
-static rocksdb_options_t *family_options_new(const struct db *db, const struct family_setting *s)
+/* Adds options given as text. Frees base. Returns NULL and e on failure. */
+static rocksdb_options_t *options_add(rocksdb_options_t *base, const char *text, struct err *e)
+{
+    rocksdb_options_t *o = rocksdb_options_create();
+    char *error = NULL;
+
+    rocksdb_get_options_from_string(base, text, o, &error);
+    rocksdb_options_destroy(base);
+    if (!error)
+        return o;
+    rocksdb_options_destroy(o);
+    db_take_error(error, e, "cannot set the database's options");
+    return NULL;
+}
+
+static rocksdb_options_t *family_options_new(const struct db *db, const struct family_setting *s,
+                                             struct err *e)
 {
     rocksdb_options_t *o = rocksdb_options_create();
     rocksdb_block_based_table_options_t *t = table_options(db->cache, s->bloom);
@@ -99,13 +123,12 @@ static rocksdb_options_t *family_options_new(const struct db *db, const struct f
     }
     if (s->queue)
         rocksdb_options_add_compact_on_deletion_collector_factory(o, 1000, 500);
-    return o;
+    return options_add(o, extra_family_options, e);
 }
 
 static int options_new(struct db *db, bool create, struct err *e)
 {
     rocksdb_options_t *base = rocksdb_options_create();
-    char *error = NULL;
 
     rocksdb_options_set_create_if_missing(base, create);
     rocksdb_options_set_create_missing_column_families(base, 1);
@@ -119,10 +142,19 @@ static int options_new(struct db *db, bool create, struct err *e)
     rocksdb_options_set_keep_log_file_num(base, 2);
     rocksdb_options_set_max_log_file_size(base, 1 << 20);
     rocksdb_options_set_write_buffer_size(base, settings[FAMILY_META].write_buffer);
-    db->options = rocksdb_options_create();
-    rocksdb_get_options_from_string(base, extra_options, db->options, &error);
-    rocksdb_options_destroy(base);
-    return error ? db_take_error(error, e, "cannot set the database's options") : 0;
+    db->options = options_add(base, extra_options, e);
+    return db->options ? 0 : -1;
+}
+
+static int family_options(struct db *db, const char *names[FAMILIES], struct err *e)
+{
+    for (int f = 0; f < FAMILIES; f++) {
+        names[f] = settings[f].name;
+        db->family_options[f] = family_options_new(db, &settings[f], e);
+        if (!db->family_options[f])
+            return -1;
+    }
+    return 0;
 }
 
 static void free_options(struct db *db)
@@ -154,14 +186,10 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         return NULL;
     }
     db->cache = rocksdb_cache_create_lru((size_t)cache_bytes);
-    if (options_new(db, mode == DB_CREATE, e) < 0) {
+    if (options_new(db, mode == DB_CREATE, e) < 0 || family_options(db, names, e) < 0) {
         free_options(db);
         free(db);
         return NULL;
-    }
-    for (int f = 0; f < FAMILIES; f++) {
-        names[f] = settings[f].name;
-        db->family_options[f] = family_options_new(db, &settings[f]);
     }
     const rocksdb_options_t *const *options = (const rocksdb_options_t *const *)db->family_options;
     if (mode == DB_LOOK)
@@ -187,9 +215,22 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
     return db;
 }
 
+static void free_ranges(struct db *db)
+{
+    while (db->ranges) {
+        struct db_range *r = db->ranges;
+        db->ranges = r->next;
+        buf_free(&r->lower);
+        buf_free(&r->upper);
+        free(r);
+    }
+    db->n_ranges = 0;
+}
+
 void db_close(struct db *db)
 {
     assert(db->iterators == 0);
+    free_ranges(db);
     for (int f = 0; f < FAMILIES; f++) {
         overlay_free(db->batch[f]);
         rocksdb_column_family_handle_destroy(db->families[f]);
@@ -245,6 +286,19 @@ void db_delete(struct db *db, enum family f, struct slice key)
     overlay_delete(db->batch[f], key);
 }
 
+void db_delete_range(struct db *db, enum family f, struct slice lower, struct slice upper)
+{
+    if (key_compare(lower, upper) >= 0) /* would poison the database for good */
+        return;
+    struct db_range *r = xcalloc(1, sizeof(*r));
+    r->family = f;
+    buf_add_slice(&r->lower, lower);
+    buf_add_slice(&r->upper, upper);
+    r->next = db->ranges;
+    db->ranges = r;
+    db->n_ranges++;
+}
+
 size_t db_batch_bytes(const struct db *db)
 {
     size_t n = 0;
@@ -256,7 +310,7 @@ size_t db_batch_bytes(const struct db *db)
 
 size_t db_batch_ops(const struct db *db)
 {
-    size_t n = 0;
+    size_t n = db->n_ranges;
 
     for (int f = 0; f < FAMILIES; f++)
         n += overlay_count(db->batch[f]);
@@ -268,6 +322,9 @@ static rocksdb_writebatch_t *batch_build(const struct db *db)
 {
     rocksdb_writebatch_t *b = rocksdb_writebatch_create();
 
+    for (const struct db_range *r = db->ranges; r; r = r->next)
+        rocksdb_writebatch_delete_range_cf(b, db->families[r->family], r->lower.p, r->lower.n, r->upper.p,
+                                           r->upper.n);
     for (int f = 0; f < FAMILIES; f++)
         for (const struct overlay_entry *e = overlay_first(db->batch[f]); e; e = overlay_next(e)) {
             struct slice k = overlay_key(e), v = overlay_value(e);
@@ -313,6 +370,7 @@ enum db_write db_write(struct db *db, bool sync, struct err *e)
     }
     for (int f = 0; f < FAMILIES; f++)
         overlay_clear(db->batch[f]);
+    free_ranges(db);
     return DB_WRITTEN;
 }
 

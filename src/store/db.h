@@ -51,6 +51,9 @@ bool db_is_full(const struct err *e);
 int db_get(struct db *db, enum family f, struct slice key, struct buf *val, struct err *e);
 void db_put(struct db *db, enum family f, struct slice key, struct slice value);
 void db_delete(struct db *db, enum family f, struct slice key);
+/* All keys lower <= key < upper, which must not be put in the same batch. Reads of the open batch still see them. For
+ * many keys, and rarely: each range slows reads of the family until it is compacted away. Nothing if lower >= upper. */
+void db_delete_range(struct db *db, enum family f, struct slice lower, struct slice upper);
 size_t db_batch_bytes(const struct db *db);
 size_t db_batch_ops(const struct db *db);
 
@@ -73,6 +76,11 @@ void db_table_files(struct db *db, void (*each)(void *arg, const char *name, uin
 /* Reads every row of a family that is on disk, which checks every checksum, without filling the cache. Returns 0 and how
  * many there are; or -1 and e, and how many came before the fault. */
 int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e);
+
+/* Removes those files of a family that hold nothing but keys lower <= key <= last, at once. Only for keys that
+ * db_delete_range covers, by a batch that is synced: else some would come back, or rows that lead to them.
+ * Returns 0, or -1 and e. */
+int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice last, struct err *e);
 
 /* Walks keys lower <= key < upper in order, as they are now; nothing may be put or deleted while it lives. */
 struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper);

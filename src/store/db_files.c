@@ -74,3 +74,13 @@ int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e)
     rocksdb_readoptions_destroy(o);
     return error ? db_take_error(error, e, "cannot read the database") : 0;
 }
+
+int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice last, struct err *e)
+{
+    char *error = NULL;
+
+    if (key_compare(lower, last) > 0)
+        return 0;
+    rocksdb_delete_file_in_range_cf(db->handle, db->families[f], lower.p, lower.n, last.p, last.n, &error);
+    return error ? db_take_error(error, e, "cannot remove files of the database") : 0;
+}

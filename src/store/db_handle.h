@@ -7,6 +7,8 @@
 #include "store/db.h"
 #include "store/overlay.h"
 
+struct db_range; /* one that the open batch deletes */
+
 struct db {
     rocksdb_t *handle;
     rocksdb_column_family_handle_t *families[FAMILIES];
@@ -14,8 +16,10 @@ struct db {
     rocksdb_cache_t *cache;
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *write, *write_sync;
-    struct overlay *batch[FAMILIES]; /* the open batch */
-    unsigned iterators;              /* alive */
+    struct overlay *batch[FAMILIES]; /* the open batch, */
+    struct db_range *ranges;         /* and the ranges that it deletes */
+    size_t n_ranges;
+    unsigned iterators; /* alive */
 };
 
 /* Turns RocksDB's message into ours and frees it. Returns -1. */

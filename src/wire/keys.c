@@ -237,6 +237,23 @@ int key_id_decode(struct slice s, int64_t *bot, int64_t *update_id, unsigned cha
     return 0;
 }
 
+int key_audit_decode(struct slice s, int64_t *time)
+{
+    if (s.n != 12)
+        return -1;
+    *time = get_i64(s.p);
+    return 0;
+}
+
+int key_mark_decode(struct slice s, int64_t *bot, unsigned char hash[MARK_BYTES])
+{
+    if (s.n != 9 + MARK_BYTES || s.p[0] != MARK_BY_KEY)
+        return -1;
+    *bot = get_i64(s.p + 1);
+    memcpy(hash, s.p + 9, MARK_BYTES);
+    return 0;
+}
+
 int key_mark_expiry_decode(struct slice s, int64_t *expiry, int64_t *bot, unsigned char hash[MARK_BYTES])
 {
     if (s.n != 17 + MARK_BYTES || s.p[0] != MARK_BY_EXPIRY)

@@ -38,14 +38,16 @@ struct key key_due(int64_t bot, enum box box, enum due_class c, int64_t time, ui
 /* update_id -1: none. */
 struct key key_id(int64_t bot, int64_t update_id, const unsigned char hash[8]);
 struct key key_audit(int64_t time, uint32_t number);
+int key_audit_decode(struct slice s, int64_t *time);
 /* `marks`, of an idempotency key by its hash, and the same by expiry. */
 struct key key_mark(int64_t bot, const unsigned char hash[MARK_BYTES]);
 struct key key_mark_expiry(int64_t expiry, int64_t bot, const unsigned char hash[MARK_BYTES]);
+int key_mark_decode(struct slice s, int64_t *bot, unsigned char hash[MARK_BYTES]);
 int key_mark_expiry_decode(struct slice s, int64_t *expiry, int64_t *bot, unsigned char hash[MARK_BYTES]);
-struct key key_box(int64_t bot, enum box box); /* meta: the box's record */
-struct key key_position(int64_t bot);          /* meta: where polling stands */
+struct key key_box(int64_t bot, enum box box);      /* meta: the box's record */
+struct key key_position(int64_t bot);               /* meta: where polling stands */
 struct key key_note(int64_t bot, const char *name); /* meta: a note about a bot */
-struct key key_name(const char *name);         /* meta: anything else */
+struct key key_name(const char *name);              /* meta: anything else */
 
 /* The key just above every key that starts with k (adds one to its last byte that is not 0xff). */
 struct key key_after_prefix(struct key k);

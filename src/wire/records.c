@@ -216,7 +216,9 @@ enum state_flag {
     STATE_PUSH = 4,
     STATE_REPLAYED = 8,
     STATE_SERVED = 16,
-    STATE_MARKS = 32
+    STATE_MARKS = 32,
+    STATE_CALLS = 64,
+    STATE_IMPORTED = 128
 };
 
 void record_state(struct buf *out, const struct state_record *rec)
@@ -227,7 +229,8 @@ void record_state(struct buf *out, const struct state_record *rec)
     w8(out, VERSION);
     w8(out, (rec->has_lane ? STATE_LANE : 0u) | (lease ? STATE_LEASE : 0u) | (st->push ? STATE_PUSH : 0u) |
                 (st->replayed_as ? STATE_REPLAYED : 0u) | (st->served_id ? STATE_SERVED : 0u) |
-                (st->n_marks ? STATE_MARKS : 0u));
+                (st->n_marks ? STATE_MARKS : 0u) | (rec->n_calls ? STATE_CALLS : 0u) |
+                (rec->imported_at ? STATE_IMPORTED : 0u));
     w8(out, st->state);
     w8(out, st->reason);
     w32(out, st->attempts);
@@ -251,6 +254,12 @@ void record_state(struct buf *out, const struct state_record *rec)
         w8(out, (unsigned)st->n_marks);
         buf_add(out, st->marks, st->n_marks * MARK_BYTES);
     }
+    if (rec->n_calls) {
+        w64(out, rec->calls_from);
+        w32(out, rec->n_calls);
+    }
+    if (rec->imported_at)
+        w64(out, (uint64_t)rec->imported_at);
     w8(out, (unsigned)st->n_history);
     for (size_t i = 0; i < st->n_history; i++) {
         w64(out, (uint64_t)st->history[i].at);
@@ -306,6 +315,11 @@ int record_state_decode(struct slice s, struct state_record *rec)
     st->served_id = flags & STATE_SERVED ? ri64(&r) : 0;
     if (flags & STATE_MARKS)
         r_marks(&r, st);
+    if (flags & STATE_CALLS) {
+        rec->calls_from = r64(&r);
+        rec->n_calls = r32(&r);
+    }
+    rec->imported_at = flags & STATE_IMPORTED ? ri64(&r) : 0;
     r_history(&r, st);
     return finish(&r);
 }

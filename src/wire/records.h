@@ -19,6 +19,9 @@ struct state_record {
     bool has_lane;
     uint32_t epoch;
     struct lane lane;
+    uint64_t calls_from; /* of a done event: the first of the calls in box out that it made, */
+    uint32_t n_calls;    /* which have seqs in a row */
+    int64_t imported_at; /* of one that had ended when it was imported; 0: not so */
 };
 void record_state(struct buf *out, const struct state_record *r);
 int record_state_decode(struct slice s, struct state_record *r);

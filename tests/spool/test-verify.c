@@ -8,7 +8,7 @@
 
 static const struct lane lane1 = {LANE_CHAT, 1, 0};
 
-/* Lane 1: @1 done, @2 dead, @3 the head, @4 and @5 behind it; @6 waits for a retry; @7 is held by a consumer. */
+/* One key is held by @7, another done. Lane 1: @1 done, @2 dead, @3 the head, @4 and @5 behind it; @6 waits for a retry; @7 is held by a consumer. */
 static void set_scene(struct world *w)
 {
     uint64_t a = world_arrive(w, 1, 1), b, d, e;
@@ -31,6 +31,10 @@ static void set_scene(struct world *w)
     world_commit(w);
     world_end(w, world_held(w, d), OUTCOME_RETRY, 12345);
     world_end(w, world_held(w, 3), OUTCOME_RELEASED, -1);
+    world_begin(w);
+    assert_int_equal(spool_key(w->box, LIT("held"), 0, 7, world_held(w, 7)->token), KEY_FIRST);
+    assert_int_equal(spool_key(w->box, LIT("done"), 0, 0, NULL), KEY_FIRST);
+    world_commit(w);
     world_verify(w);
 }
 
@@ -206,6 +210,51 @@ static void id_gone(struct hand *h)
     buf_free(&v);
 }
 
+/* The key of family marks, by its hash or by its expiry, of the one that is done or held. */
+static struct key find_mark(struct hand *h, bool done, bool by_expiry)
+{
+    struct key lower = {.b = {0}, .n = 1}, upper = {.b = {1}, .n = 1}, found = {.n = 0};
+    struct err e = ERR_NONE;
+    struct mark_record m;
+    unsigned char hash[MARK_BYTES];
+    int64_t bot;
+
+    struct db_iter *it = db_iter_new(h->db, FAMILY_MARKS, key_slice(&lower), key_slice(&upper));
+    for (; db_iter_valid(it); db_iter_next(it)) {
+        assert_int_equal(record_mark_decode(db_iter_value(it), &m), 0);
+        assert_int_equal(key_mark_decode(db_iter_key(it), &bot, hash), 0);
+        if (m.done == done)
+            found = by_expiry ? key_mark_expiry(m.expiry, bot, hash) : key_mark(bot, hash);
+    }
+    assert_int_equal(db_iter_free(it, &e), 0);
+    assert_true(found.n > 0);
+    return found;
+}
+
+static void mark_without_expiry(struct hand *h)
+{
+    del(h, FAMILY_MARKS, find_mark(h, true, true));
+}
+
+static void expiry_without_mark(struct hand *h)
+{
+    del(h, FAMILY_MARKS, find_mark(h, true, false));
+}
+
+static void mark_held_by_another(struct hand *h)
+{
+    struct buf v = BUF_EMPTY;
+
+    record_mark(&v, &(struct mark_record){.ttl = 1, .box = BOX_IN, .seq = 6});
+    put(h, FAMILY_MARKS, find_mark(h, false, false), buf_slice(&v));
+    buf_free(&v);
+}
+
+static void mark_that_is_none(struct hand *h)
+{
+    put(h, FAMILY_MARKS, find_mark(h, false, false), LIT("\xFF"));
+}
+
 static void change_box(struct hand *h, void (*change)(struct box_record *r))
 {
     struct buf v = BUF_EMPTY;
@@ -305,6 +354,10 @@ static void every_fault_is_found(void **state)
         ROW(processing_counter),
         ROW(unfinished_counter),
         ROW(next_seq),
+        ROW(mark_without_expiry),
+        ROW(expiry_without_mark),
+        ROW(mark_held_by_another),
+        ROW(mark_that_is_none),
     };
     (void)state;
 

@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	tests/spool/test-people \
 	tests/spool/test-restart \
 	tests/spool/test-restored \
+	tests/spool/test-retain \
 	tests/spool/test-serve \
 	tests/spool/test-ticks \
 	tests/spool/test-verify
@@ -48,6 +49,8 @@ tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
 tests_spool_test_restart_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restored_SOURCES = tests/spool/test-restored.c $(SPOOL_WORLD)
 tests_spool_test_restored_LDADD = $(SPOOL_LIBS)
+tests_spool_test_retain_SOURCES = tests/spool/test-retain.c $(SPOOL_VERBS)
+tests_spool_test_retain_LDADD = $(SPOOL_LIBS)
 tests_spool_test_serve_SOURCES = tests/spool/test-serve.c $(SPOOL_VERBS)
 tests_spool_test_serve_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)

@@ -28,7 +28,16 @@ void world_open(struct world *w)
     if (!w->sp)
         fail_msg("spool_open: %s", e.text);
     spool_watch(w->sp, on_happened, w);
+    if (w->retention.done_ms)
+        spool_set_retention(w->sp, &w->retention);
     world_policy(w);
+}
+
+void world_retain(struct world *w, int64_t done_ms, int64_t dead_ms, int64_t dedupe_ms)
+{
+    w->retention = (struct spool_retention){
+        .done_ms = done_ms, .dead_ms = dead_ms, .dedupe_ms = dedupe_ms, .audit_ms = HOURS(1000)};
+    spool_set_retention(w->sp, &w->retention);
 }
 
 void world_close(struct world *w)

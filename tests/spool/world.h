@@ -25,6 +25,7 @@ struct world {
     struct spool *sp;
     struct spool_box *box;
     struct spool_policy policy;
+    struct spool_retention retention; /* if one of its times is set, of each open */
     int64_t now;
     struct claim *held[HELD_MAX]; /* what was handed over and not ended, oldest first */
     size_t n_held;
@@ -44,6 +45,8 @@ void world_close(struct world *w);
 void world_reopen(struct world *w, int64_t gap_ms);
 /* Sets the policy again after a change of w->policy, within a tick of its own. */
 void world_policy(struct world *w);
+/* The same of the retention. */
+void world_retain(struct world *w, int64_t done_ms, int64_t dead_ms, int64_t dedupe_ms);
 
 void world_begin(struct world *w);
 void world_commit(struct world *w); /* with a check that callbacks of this commit came */
