@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +35,20 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
     }
 }
 
+static bool is_below(const char *path, const char *dir)
+{
+    size_t n = dir ? strlen(dir) : 0;
+
+    return n && strncmp(path, dir, n) == 0 && path[n] == '/' && !strstr(path + n, "/../");
+}
+
+/* Whether systemd made the file (LoadCredential=). It keeps those directories private, but the files' bits for the
+ * group are the mask of an access list by which the service's user reads them. */
+static bool is_credential(const char *path)
+{
+    return is_below(path, "/run/credentials") || is_below(path, getenv("CREDENTIALS_DIRECTORY"));
+}
+
 static int read_checked(const char *path, size_t max, bool secret, struct buf *out, struct err *e)
 {
     struct stat st;
@@ -47,7 +63,7 @@ static int read_checked(const char *path, size_t max, bool secret, struct buf *o
         err_set(e, EX_CONFIG, "%s is a directory; a file is needed here", path);
     else if (!S_ISREG(st.st_mode))
         err_set(e, EX_CONFIG, "%s is not a regular file", path);
-    else if (secret && (st.st_mode & 077))
+    else if (secret && (st.st_mode & 077) && !is_credential(path))
         err_set(e, EX_CONFIG, "%s can be read by others (mode %04o); make it private: chmod 600 %s", path,
                 (unsigned)(st.st_mode & 07777), path);
     else

@@ -12,8 +12,8 @@
  * errors that say so. Returns 0, or -1 with EX_NOINPUT, EX_NOPERM or EX_CONFIG in e. */
 int file_read(const char *path, size_t max, struct buf *out, struct err *e);
 
-/* As file_read, and refuses a file that others than its owner (and root) can read or write, or that is empty.
- * Trailing newlines and blanks are cut off. */
+/* As file_read, and refuses a file that others than its owner (and root) can read or write, or that is empty;
+ * of a file of systemd's credentials the bits may be any. Trailing newlines and blanks are cut off. */
 int file_read_secret(const char *path, struct buf *out, struct err *e);
 
 /* Writes a new file with O_EXCL and the given mode, and syncs it. Returns 0 or -1. */

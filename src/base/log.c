@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -90,10 +91,71 @@ static void add_json_string(struct buf *line, struct slice s)
     buf_add_char(line, '"');
 }
 
+static void add_json(struct buf *out, enum log_level level, const char *bot, struct slice text)
+{
+    char when[32];
+
+    if (the_log.journald)
+        buf_printf(out, "<%d>", level_priorities[level]);
+    buf_printf(out, "{\"time\":\"%s\",\"level\":\"%s\",", text_time(clock_wall_ms(), when),
+               level_names[level]);
+    if (bot)
+        buf_printf(out, "\"bot\":\"%s\",", bot);
+    buf_add_str(out, "\"msg\":");
+    add_json_string(out, text);
+    buf_add_str(out, "}\n");
+}
+
+/* How many bytes of text go on a line of so many columns: up to the last blank, or the last that follows a
+ * stop if the line is half full then; a word that is wider is cut. */
+static size_t take_line(struct slice text, size_t columns)
+{
+    size_t n = 0, blank = 0, stop = 0, used = 0;
+
+    while (n < text.n && used < columns) {
+        if (text.p[n] == ' ' && n) {
+            blank = n;
+            if (strchr(";:,.", text.p[n - 1]) && used >= columns / 2)
+                stop = n;
+        }
+        n += text_utf8_len(text.p + n, text.n - n);
+        used++;
+    }
+    if (n == text.n || text.p[n] == ' ')
+        return n;
+    return stop ? stop : blank ? blank : n;
+}
+
+/* The same head on each line, so that each can be found by level and bot. The later ones go on after "...": with a
+ * blank there was one, without it a word was cut. */
+static void add_lines(struct buf *out, enum log_level level, const char *bot, struct slice text)
+{
+    struct buf head = BUF_EMPTY;
+    char when[32];
+
+    if (!the_log.journald)
+        buf_printf(&head, "%s ", text_time(clock_wall_ms(), when));
+    buf_printf(&head, "%-5s %s%s", level_names[level], bot ? bot : "", bot ? ": " : "");
+    while (text.n && text.p[text.n - 1] == ' ')
+        text.n--;
+    for (const char *more = "";; more = "...") {
+        size_t n = take_line(text, LOG_COLUMNS - head.n - strlen(more));
+        if (the_log.journald)
+            buf_printf(out, "<%d>", level_priorities[level]);
+        buf_add_slice(out, buf_slice(&head));
+        buf_add_str(out, more);
+        buf_add(out, text.p, n);
+        buf_add_char(out, '\n');
+        text = slice_make(text.p + n, text.n - n);
+        if (!text.n)
+            break;
+    }
+    buf_free(&head);
+}
+
 void log_write(enum log_level level, const char *bot, const char *fmt, ...)
 {
-    struct buf raw = BUF_EMPTY, text = BUF_EMPTY, line = BUF_EMPTY;
-    char when[32];
+    struct buf raw = BUF_EMPTY, text = BUF_EMPTY, out = BUF_EMPTY;
     va_list ap;
 
     if (!log_enabled(level))
@@ -103,26 +165,13 @@ void log_write(enum log_level level, const char *bot, const char *fmt, ...)
     va_end(ap);
     log_redact(&raw);
     text_add_clean(&text, buf_slice(&raw), 4096, false);
-
-    if (the_log.journald)
-        buf_printf(&line, "<%d>", level_priorities[level]);
-    if (the_log.format == LOG_JSON) {
-        buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\",", text_time(clock_wall_ms(), when),
-                   level_names[level]);
-        if (bot)
-            buf_printf(&line, "\"bot\":\"%s\",", bot);
-        buf_add_str(&line, "\"msg\":");
-        add_json_string(&line, buf_slice(&text));
-        buf_add_str(&line, "}\n");
-    } else {
-        if (!the_log.journald)
-            buf_printf(&line, "%s ", text_time(clock_wall_ms(), when));
-        buf_printf(&line, "%-5s %s%s%s\n", level_names[level], bot ? bot : "", bot ? ": " : "",
-                   buf_str(&text));
-    }
-    ssize_t n = write(STDERR_FILENO, line.p, line.n); /* one write a line: lines of processes do not mix */
+    if (the_log.format == LOG_JSON)
+        add_json(&out, level, bot, buf_slice(&text));
+    else
+        add_lines(&out, level, bot, buf_slice(&text));
+    ssize_t n = write(STDERR_FILENO, out.p, out.n); /* one write: lines of processes do not mix */
     (void)n;
     buf_free(&raw);
     buf_free(&text);
-    buf_free(&line);
+    buf_free(&out);
 }

@@ -1,6 +1,6 @@
-/* The log: one line an event, key=value or JSON, on standard error. What is registered as a secret, and
- * whatever looks like a Telegram token, never comes out. No payload and no handler's text may be given to it.
- */
+/* The log, on standard error: TIME LEVEL [BOT: ]MESSAGE in lines of at most LOG_COLUMNS, or one JSON object a
+ * line. What is registered as a secret, and whatever looks like a Telegram token, never comes out. No payload and
+ * no handler's text may be given to it. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -8,11 +8,13 @@
 
 #include "base/bytes.h"
 
+#define LOG_COLUMNS 100
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* Level and format may be changed at any time. `journald`: lines get a <N> priority in front (sd-daemon(3)).
- */
+/* Level and format may be changed at any time. `journald`: lines get a <N> priority in front (sd-daemon(3)), and
+ * those of text no time, which the journal has. */
 void log_setup(enum log_level level, enum log_format format, bool journald);
 bool log_enabled(enum log_level level);
 
@@ -23,8 +25,10 @@ void log_forget_secrets(void);
 struct buf;
 void log_redact(struct buf *text);
 
-/* Writes one line. `bot` is the bot's name or NULL. The text is a plain sentence, starting with what
- * happened; control characters in it come out as blanks. */
+/* Writes one message. `bot` is the bot's name or NULL. The text is a plain sentence, starting with what happened;
+ * figures that one may look for stand at its end as name=value, and a warning ends with the next command. It is
+ * at most 84 characters, less what is filled in, so that it fits on a line; what does not goes on on the next,
+ * with the same head, after "...". Control characters come out as blanks. */
 void log_write(enum log_level level, const char *bot, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -147,7 +147,8 @@ static const struct option rows[] = {
      .text = "The least important lines that are written. No level shows tokens, payloads or handlers' texts."},
     {.section = SECTION_LOG, .name = "format", .type = OPTION_WORD, .offset = IN_CONFIG(log_format),
      .words = format_words, .def = "text", .reloadable = true,
-     .text = "Lines for people, or one JSON object a line."},
+     .text = "text: lines for people, of at most 100 columns; what is longer goes on on the next line after \"...\". json: one "
+             "object a line, of any length."},
     /* ---- bots --------------------------------------------------------------------------------------- */
     {.section = SECTION_BOTS, .name = "token_file", .type = OPTION_PATH, .offset = IN_BOT(token_file),
      .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,

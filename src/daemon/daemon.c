@@ -28,6 +28,7 @@
 #include "net/listen.h"
 #include "net/loop.h"
 #include "ops/disk.h"
+#include "proc/files.h"
 #include "serve/api.h"
 #include "serve/socket.h"
 #include "spool/spool.h"
@@ -114,7 +115,9 @@ static void describe(struct daemon *d, char *out, size_t size)
                  bots_count(&d->bots), waiting, working, dead, open ? "; handlers fail" : "");
 }
 
-/* Tells systemd, and whoever sent SIGUSR1, how things are. Returns when to be called again. */
+/* Tells systemd, and whoever sent SIGUSR1, how things are. Returns when to be called again. The watchdog is fed
+ * from here, so only while the loop turns and the disk answers. A store that failed is no hang: it is opened again
+ * and again; a restart would do no better, and end the handlers that run. */
 static int64_t report(struct daemon *d, int64_t now)
 {
     char text[400];
@@ -149,14 +152,10 @@ static void watch_health(struct daemon *d)
     d->health = health;
     d->status_at = 0;
     if (health == SPOOL_CORRUPT)
-        log_error(
-            NULL,
-            "the store is damaged: %s; intake and deliveries stand still. Stop tgspool, keep a copy of the "
-            "directory as it is, and restore a backup. To see how it stands, run: tgspool status",
-            why);
-    else if (health == SPOOL_FAILED)
-        log_error(NULL, "the store fails: %s; intake and deliveries stand still until it can be opened again",
+        log_error(NULL, "the store is damaged: %s; nothing is taken or handed over; next: tgspool status",
                   why);
+    else if (health == SPOOL_FAILED)
+        log_error(NULL, "the store fails: %s; intake and deliveries stand still until it works again", why);
     else if (was_sick)
         log_warn(NULL, "the store works again");
 }
@@ -384,6 +383,7 @@ int daemon_run(const char *config_path, struct err *e)
     d.journal = to_journal();
     log_setup(c->log_level, c->log_format, d.journal);
     setup_log_warnings(setup);
+    proc_files_raise();
     d.started_at = clock_now();
     d.loop = loop_new();
     bots_init(&d.bots, d.loop);

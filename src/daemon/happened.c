@@ -38,9 +38,7 @@ static void log_breaker_open(const struct spool_happening *h)
     struct spool_box_status st;
 
     spool_box_status(h->box, &st);
-    log_warn(spool_box_bot(h->box),
-             "%s: events wait and cost no attempts, one at a time is tried; to see why, run: "
-             "tgspool status",
+    log_warn(spool_box_bot(h->box), "%s: events wait, one at a time is tried; next: tgspool status",
              causes[st.breaker.cause]);
 }
 

@@ -110,10 +110,8 @@ static void end_done(struct worker *w, const struct answer *a)
     size_t bad = gather_keys(&g, a->keys);
     if (bad)
         log_warn(slot_config(w->slot)->bot,
-                 "The worker gave %zu keys that are not kept: a key is a text of 1 to %d bytes, and an "
-                 "answer has at "
-                 "most %d",
-                 bad, SPOOL_KEY_MAX, GATHER_KEYS_MAX);
+                 "%zu keys of an answer are not kept: each has 1 to %d bytes, an answer at most %d", bad,
+                 SPOOL_KEY_MAX, GATHER_KEYS_MAX);
     forget_try(w);
     slot_end_done(w->slot, &g.extras);
     gather_free(&g);

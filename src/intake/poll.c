@@ -547,9 +547,7 @@ static bool store_poison(struct poll *p, int64_t now)
     p->next.newest_update_at = now;
     enum accepted got = spool_accept(p->box, &u, true, NULL);
     if (got == ACCEPTED_NEW)
-        log_warn(p->bot,
-                 "an update that cannot be read (%zu bytes) is kept as dead; to see it, run: tgspool list "
-                 "--state dead",
+        log_warn(p->bot, "an update that cannot be read is dead: bytes=%zu; next: tgspool list --state dead",
                  u.bytes.n);
     p->fresh = got == ACCEPTED_NEW;
     p->lost = got == ACCEPTED_FAILED;

@@ -14,7 +14,7 @@ static const int64_t line_gaps[] = {MINUTES(1), MINUTES(5), MINUTES(15), HOURS(1
 void trouble_met(struct trouble *t, const char *bot, int kind, const char *sentence, int64_t wait_ms,
                  int64_t now)
 {
-    char since[32], age[32], wait[32];
+    char age[32], wait[32];
     unsigned run = trouble_run(t, kind);
 
     if (!t->since) {
@@ -36,8 +36,8 @@ void trouble_met(struct trouble *t, const char *bot, int kind, const char *sente
     if (t->tries == 1)
         log_warn(bot, "intake fails: %s; next try in %s", t->text, wait);
     else
-        log_warn(bot, "intake fails since %s (%s, %u tries): %s; next try in %s", text_time(t->since, since),
-                 text_age(now - t->since, age), t->tries, t->text, wait);
+        log_warn(bot, "intake fails for %s: %s; next try in %s", text_age(now - t->since, age), t->text,
+                 wait);
 }
 
 unsigned trouble_run(const struct trouble *t, int kind)
@@ -47,11 +47,10 @@ unsigned trouble_run(const struct trouble *t, int kind)
 
 void trouble_over(struct trouble *t, const char *bot, int64_t now)
 {
-    char since[32], age[32];
+    char age[32];
 
     if (!t->since)
         return;
-    log_info(bot, "intake works again after %s (it failed since %s, %u tries)", text_age(now - t->since, age),
-             text_time(t->since, since), t->tries);
+    log_info(bot, "intake works again: after=%s tries=%u", text_age(now - t->since, age), t->tries);
     *t = (struct trouble){.since = 0};
 }

@@ -366,11 +366,8 @@ static void take(struct webhook *w, struct hook *h, struct http_exchange *x, con
     if (u->has_id)
         gaps_seen(&h->gaps, u->id, got == ACCEPTED_NEW, clock_now());
     if (got == ACCEPTED_NEW && !u->has_id)
-        log_warn(
-            h->name,
-            "an update without update_id (%zu bytes) is kept as dead; to see it, run: tgspool list --bot "
-            "%s --state dead",
-            u->bytes.n, h->name);
+        log_warn(h->name, "an update without update_id is dead: bytes=%zu; next: tgspool list --state dead",
+                 u->bytes.n);
     /* also for a duplicate: the first of it may stand in this very batch */
     struct waiting *q = xcalloc(1, sizeof(*q));
     q->webhook = w;

@@ -15,6 +15,7 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "proc/files.h"
 #include "proc/group.h"
 
 #define LOOK_FIRST_MS 5
@@ -99,6 +100,7 @@ static _Noreturn void run_child(const struct launch *l)
         close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+        proc_files_restore();
         execve(l->path, l->argv, l->env);
     }
     int why = errno;

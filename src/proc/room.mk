@@ -4,5 +4,6 @@ libproc_a_CPPFLAGS = $(AM_CPPFLAGS)
 libproc_a_SOURCES = \
 	src/proc/env.c src/proc/env.h \
 	src/proc/exitfd.c src/proc/exitfd.h \
+	src/proc/files.c src/proc/files.h \
 	src/proc/group.c src/proc/group.h \
 	src/proc/proc.c src/proc/proc.h

@@ -197,8 +197,7 @@ static void warn_of_rival(struct dropin_bot *b)
         return;
     b->rival_told_at = now;
     log_warn(b->name,
-             "a second program asks for this bot's updates: one of the two polls ends with 409; find the "
-             "other instance and stop it");
+             "a second program asks for its updates, one poll ends with 409; stop one of them");
 }
 
 /* Of two who wait, the older one is told off, as by Telegram. */
@@ -314,10 +313,7 @@ static void warn_of(struct dropin_bot *b, const char *kind)
         return;
     b->warned = xrealloc(b->warned, (b->n_warned + 1) * sizeof(*b->warned));
     b->warned[b->n_warned++] = xstrdup(kind);
-    log_warn(b->name,
-             "its program wants %s, which intake does not ask Telegram for: add it to allowed_updates in the "
-             "config",
-             kind);
+    log_warn(b->name, "its program wants %s, which intake does not ask for; add it to allowed_updates", kind);
 }
 
 void updates_remember_kinds(struct dropin_bot *b, const struct dropin_args *a)
@@ -336,8 +332,7 @@ static void refuse_poll(struct dropin_bot *b, struct http_exchange *x)
 {
     if (!b->warned_poll)
         log_warn(b->name,
-                 "its program asks for updates, but they are delivered otherwise (deliver); for a program "
-                 "that polls, set deliver: dropin");
+                 "its program polls, but updates are delivered otherwise; set deliver: dropin for it");
     b->warned_poll = true;
     dropin_reply_error(x, 409, conflict_webhook);
 }

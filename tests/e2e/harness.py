@@ -7,6 +7,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -258,9 +259,10 @@ class Spool:
         end_process(self.process, signal.SIGKILL)
 
     def log(self):
+        """The log, with messages that go on on a second line made whole."""
         try:
             with open(self.log_path, encoding="utf-8", errors="replace") as f:
-                return f.read()
+                return re.sub(r"\n(?:<\d>|\S+ )(?:error|warn |info |debug) (?:[\w-]+: )?\.\.\.", "", f.read())
         except FileNotFoundError:
             return ""
 

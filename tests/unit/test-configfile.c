@@ -38,8 +38,20 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-    static const char *const names[] = {"c.yaml", "a",    "b",     "proxy", "secret", "cred",
-                                        "api",    "pull", "pull2", "alias", "alias2"};
+    static const char *const names[] = {"c.yaml",
+                                        "a",
+                                        "b",
+                                        "proxy",
+                                        "secret",
+                                        "cred",
+                                        "api",
+                                        "pull",
+                                        "pull2",
+                                        "alias",
+                                        "alias2",
+                                        "outside",
+                                        "credentials/token",
+                                        "credentials/api"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -47,6 +59,9 @@ static int remove_dir(void **state)
         unlink(path);
         free(path);
     }
+    char *credentials = xasprintf("%s/credentials", dir);
+    rmdir(credentials);
+    free(credentials);
     log_forget_secrets();
     return rmdir(dir);
 }
@@ -183,6 +198,34 @@ static void test_token_credential(void **state)
     assert_non_null(s);
     assert_string_equal(s->secrets[0].token, TOKEN_A);
     setup_free(s);
+    unsetenv("CREDENTIALS_DIRECTORY");
+}
+
+/* Other secrets come from there by their paths. */
+static void test_files_of_credentials(void **state)
+{
+    static const char text[] = "listen: {http: '127.0.0.1:8480', api_token_file: @/credentials/api}\n"
+                               "bots:\n  one: {token_file: @/credentials/token, deliver: pull}\n";
+    char credentials[300];
+    struct err e;
+
+    (void)state;
+    snprintf(credentials, sizeof(credentials), "%s/credentials", dir);
+    assert_int_equal(mkdir(credentials, 0700), 0);
+    free(put("credentials/token", TOKEN_A "\n", 0440));
+    free(put("credentials/api", "an-api-token-of-the-tests\n", 0440));
+    unsetenv("CREDENTIALS_DIRECTORY");
+    refused(text, "3:21:", "can be read by others");
+    setenv("CREDENTIALS_DIRECTORY", credentials, 1);
+    struct setup *s = load(text, &e);
+    assert_non_null(s);
+    assert_string_equal(s->secrets[0].token, TOKEN_A);
+    assert_string_equal(s->api_token, "an-api-token-of-the-tests");
+    setup_free(s);
+    free(put("outside", TOKEN_A "\n", 0440)); /* the way out again is none */
+    refused("bots:\n  one: {token_file: @/credentials/../outside, deliver: pull}\n",
+            "2:21:", "can be read by others");
+    unsetenv("CREDENTIALS_DIRECTORY");
 }
 
 static void test_same_bot_twice(void **state)
@@ -368,11 +411,17 @@ static void test_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_token_file),     cmocka_unit_test(test_token_form),
-        cmocka_unit_test(test_token_env),      cmocka_unit_test(test_token_credential),
-        cmocka_unit_test(test_same_bot_twice), cmocka_unit_test(test_proxy),
-        cmocka_unit_test(test_url_secret),     cmocka_unit_test(test_callers),
-        cmocka_unit_test(test_log_knows),      cmocka_unit_test(test_file),
+        cmocka_unit_test(test_token_file),
+        cmocka_unit_test(test_token_form),
+        cmocka_unit_test(test_token_env),
+        cmocka_unit_test(test_token_credential),
+        cmocka_unit_test(test_files_of_credentials),
+        cmocka_unit_test(test_same_bot_twice),
+        cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_url_secret),
+        cmocka_unit_test(test_callers),
+        cmocka_unit_test(test_log_knows),
+        cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
