@@ -26,9 +26,9 @@ struct buf;
 void log_redact(struct buf *text);
 
 /* Writes one message. `bot` is the bot's name or NULL. The text is a plain sentence, starting with what happened;
- * figures that one may look for stand at its end as name=value, and a warning ends with the next command. It is
- * at most 84 characters, less what is filled in, so that it fits on a line; what does not goes on on the next,
- * with the same head, after "...". Control characters come out as blanks. */
+ * figures that one may look for stand at its end as name=value, and a warning ends with the next command. Up to
+ * about 60 characters, what is filled in included, fit on a line; what does not goes on on the next, with the
+ * same head, after "...". Lint takes at most 140. Control characters come out as blanks. */
 void log_write(enum log_level level, const char *bot, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

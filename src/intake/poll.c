@@ -229,7 +229,8 @@ void poll_standing(const struct poll *p, struct intake_standing *out)
     int kind = p->trouble.kind;
 
     out->failing_since = fails ? p->trouble.since : 0;
-    out->for_a_person = fails && kind != BOTAPI_TRANSIENT && kind != BOTAPI_LIMITED && kind != TROUBLE_GARBLED;
+    out->for_a_person =
+        fails && kind != BOTAPI_TRANSIENT && kind != BOTAPI_LIMITED && kind != TROUBLE_GARBLED;
     snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1,
              fails ? p->trouble.text : "");
     out->good_at = p->answered_at;
@@ -704,8 +705,8 @@ static void tell_gap(struct poll *p)
     if (p->missing)
         log_warn(
             p->bot,
-            "updates missing before update %lld: %lld; Telegram dropped them before they were asked for (it "
-            "keeps most for 24 hours, some for seconds); to see how intake stands, run: tgspool status",
+            "updates missing before update %lld: %lld; Telegram dropped them, as it keeps most for 24 hours; "
+            "next: tgspool status",
             (long long)p->missing_before, (long long)p->missing);
     p->missing = 0;
 }

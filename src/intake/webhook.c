@@ -471,8 +471,7 @@ static void count_gaps(struct webhook *w, struct hook *h, int64_t now)
     spool_count_gap(h->box, missing);
     log_warn(
         h->name,
-        "updates missing: %lld; Telegram dropped them before it could deliver them (it keeps most for 24 "
-        "hours, some for seconds); to see how intake stands, run: tgspool status",
+        "updates missing: %lld; Telegram dropped them, as it keeps most for 24 hours; next: tgspool status",
         (long long)missing);
 }
 
