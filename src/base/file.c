@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,4 +151,16 @@ int file_make_dir(const char *path, mode_t mode, struct err *e)
     }
     free(part);
     return rc;
+}
+
+void file_stamp(const char *path, char out[FILE_STAMP_MAX])
+{
+    struct stat st;
+
+    if (!path || stat(path, &st) < 0)
+        snprintf(out, FILE_STAMP_MAX, "none");
+    else
+        snprintf(out, FILE_STAMP_MAX, "%llu %llu %lld %lld.%09ld", (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                 st.st_mtim.tv_nsec);
 }

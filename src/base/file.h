@@ -19,6 +19,11 @@ int file_read_secret(const char *path, struct buf *out, struct err *e);
 /* Writes a new file with O_EXCL and the given mode, and syncs it. Returns 0 or -1. */
 int file_create(const char *path, struct slice content, mode_t mode, struct err *e);
 
+/* What changes when a file is replaced or written anew, as a text; a file that is not there, or path NULL, has one of
+ * its own. */
+#define FILE_STAMP_MAX 100
+void file_stamp(const char *path, char out[FILE_STAMP_MAX]);
+
 /* Makes a directory and its missing parents, the last one with the given mode; one that is there already is
  * left as it is. Returns 0 or -1. */
 int file_make_dir(const char *path, mode_t mode, struct err *e);

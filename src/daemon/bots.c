@@ -42,6 +42,7 @@ void bots_open(struct bots *b, struct spool *spool)
 
 static void bot_free(struct bot *bot)
 {
+    spool_forget(bot->of->spool, bot);
     poll_free(bot->poll);
     watch_free(bot->watch);
     slots_free(bot->slots);
@@ -82,12 +83,36 @@ static int64_t watch_turn(struct bots *b, struct bot *bot, int64_t now)
     return watch_tick(bot->watch, now);
 }
 
+static void on_offset_dropped(void *arg, bool ok)
+{
+    struct bot *bot = arg;
+
+    bot->dropping = false;
+    bot->drops_offset &= !ok;
+}
+
+/* Telegram confirms by itself what a webhook took: the offset of an earlier poll means nothing any more. If the store
+ * is away, it is done when that is back. */
+static void drop_offset(struct bot *bot)
+{
+    struct poll_position p;
+
+    if (!bot->drops_offset || bot->dropping || bot->poll || !spool_healthy(bot->of->spool, NULL))
+        return;
+    spool_get_position(bot->box, &p);
+    p.offset = 0;
+    spool_set_position(bot->box, &p);
+    bot->dropping = true;
+    spool_on_durable(bot->of->spool, on_offset_dropped, bot);
+}
+
 void bots_tick(struct bots *b, int64_t now)
 {
     each_bot(b, it) {
         struct bot *bot = bot_at(it);
         if (bot->poll)
             poll_tick(bot->poll, now);
+        drop_offset(bot);
         watch_turn(b, bot, now);
         slots_tick(bot->slots);
         slots_tick(bot->calls);

@@ -34,6 +34,8 @@ struct bot {
     struct slots *calls; /* of the box out */
     struct poll *poll;   /* NULL: intake is not poll */
     struct watch *watch; /* NULL: intake is none */
+    bool drops_offset;   /* of earlier polling; until that is durable */
+    bool dropping;       /* it is in the open batch */
     bool leaving;        /* its section is gone: freed when its handlers have ended */
 };
 

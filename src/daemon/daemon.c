@@ -186,6 +186,7 @@ static void reload(struct daemon *d)
         log_setup(c->log_level, c->log_format, d->journal);
         disk_configure(d->disk, c);
         set_retention(d);
+        listeners_check_callers(&d->listeners);
     }
     notify_ready();
 }

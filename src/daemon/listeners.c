@@ -143,6 +143,12 @@ int listeners_reload(struct listeners *l, struct err *e)
     return l->tls && tls_server_reload(l->tls, e) < 0 ? err_prefix(e, "listen.tls_cert") : 0;
 }
 
+void listeners_check_callers(struct listeners *l)
+{
+    if (l->network)
+        network_check(l->network);
+}
+
 void listeners_stop(struct listeners *l)
 {
     for (size_t i = 0; i < ARRAY_LEN(all); i++)

@@ -29,6 +29,8 @@ int listeners_open(struct listeners *l, struct loop *loop, struct bots *bots, st
 /* Reads the certificate anew, for the connections to come. Returns -1 and e if it cannot be used: then the old
  * one stays. */
 int listeners_reload(struct listeners *l, struct err *e);
+/* The tokens are those of another configuration now. */
+void listeners_check_callers(struct listeners *l);
 /* No new connections; what is under way goes on. */
 void listeners_stop(struct listeners *l);
 void listeners_close(struct listeners *l);

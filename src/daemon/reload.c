@@ -45,8 +45,8 @@ static bool same_line(const struct plan *p)
     const struct bot_config *a = p->old_config, *b = p->config;
 
     return text_same(a->name, b->name) && text_same(a->api_root, b->api_root) &&
-           text_same(a->ca_file, b->ca_file) && text_same(p->old_secrets->proxy_url, p->secrets->proxy_url) &&
-           a->ip == b->ip;
+           text_same(a->ca_file, b->ca_file) && !strcmp(p->old_secrets->ca_stamp, p->secrets->ca_stamp) &&
+           text_same(p->old_secrets->proxy_url, p->secrets->proxy_url) && a->ip == b->ip;
 }
 
 /* Whether a poll can go on as it is, but for the token. */
@@ -140,8 +140,8 @@ static void bot_drop(struct bot *bot)
 {
     slots_free(bot->slots);
     slots_free(bot->calls);
-    spool_detach(bot->box);
-    spool_detach(bot->out);
+    spool_unprepare(bot->box);
+    spool_unprepare(bot->out);
     free(bot);
 }
 
@@ -153,7 +153,8 @@ static struct bot *bot_new(struct bots *b, const struct plan *p, struct err *e)
     bot->of = b;
     snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
     bot->bot_id = p->secrets->bot_id;
-    attach_boxes(b, bot, p->config);
+    bot->box = spool_prepare(b->spool, bot->bot_id, BOX_IN);
+    bot->out = spool_prepare(b->spool, bot->bot_id, BOX_OUT);
     bot->slots = slots_new(b->loop, bot->box, p->config, p->secrets->url_secret, e);
     struct slots_calls calls = calls_of(bot, p->config, p->secrets);
     if (bot->slots)
@@ -261,18 +262,6 @@ static void undo(struct plan *p)
 
 /* ---- carrying out ------------------------------------------------------------------------------- */
 
-/* Telegram confirms by itself what a webhook took: the offset of an earlier poll means nothing any more. */
-static void drop_offset(struct spool_box *box)
-{
-    struct poll_position p;
-
-    spool_get_position(box, &p);
-    if (!p.offset)
-        return;
-    p.offset = 0;
-    spool_set_position(box, &p);
-}
-
 static void carry_out(struct bots *b, struct plan *p)
 {
     struct bot *bot = p->bot;
@@ -281,8 +270,8 @@ static void carry_out(struct bots *b, struct plan *p)
         list_add_tail(&b->all, &bot->link);
     } else {
         snprintf(bot->name, sizeof(bot->name), "%s", p->config->name);
-        attach_boxes(b, bot, p->config);
     }
+    attach_boxes(b, bot, p->config);
     if (p->new_poll) {
         poll_free(bot->poll);
         bot->poll = p->poll;
@@ -295,8 +284,7 @@ static void carry_out(struct bots *b, struct plan *p)
     } else if (bot->watch) {
         watch_set_token(bot->watch, p->secrets->token);
     }
-    if (p->config->intake == INTAKE_WEBHOOK)
-        drop_offset(bot->box);
+    bot->drops_offset = p->config->intake == INTAKE_WEBHOOK;
 }
 
 /* The webhook listener gets to know who takes webhooks now, and by what secret. */

@@ -282,6 +282,7 @@ int secrets_read(const struct config *c, const struct bot_config *bot, struct bo
     int rc = 0;
 
     *out = (struct bot_secrets){0};
+    file_stamp(bot->ca_file, out->ca_stamp);
     if (secrets_read_token(c, bot, &out->token, &out->bot_id, e) < 0)
         return -1;
     if (bot->proxy_file)

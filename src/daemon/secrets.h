@@ -7,16 +7,18 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "core/config.h"
 
 struct bot_secrets {
     char *token;
-    int64_t bot_id;       /* the number in front of the token's colon */
-    char *proxy_url;      /* NULL: direct */
-    char *url_secret;     /* sent to the bot's handler; NULL: none */
-    char *webhook_secret; /* what Telegram must send; NULL: none is asked for */
-    char *dropin_token;   /* the drop-in API's name for the bot beside its token; NULL: none */
-    char *pull_token;     /* NULL: none */
+    int64_t bot_id;                /* the number in front of the token's colon */
+    char *proxy_url;               /* NULL: direct */
+    char *url_secret;              /* sent to the bot's handler; NULL: none */
+    char *webhook_secret;          /* what Telegram must send; NULL: none is asked for */
+    char *dropin_token;            /* the drop-in API's name for the bot beside its token; NULL: none */
+    char *pull_token;              /* NULL: none */
+    char ca_stamp[FILE_STAMP_MAX]; /* no secret: of ca_file, as it was when these were read */
 };
 
 struct alert_secrets {

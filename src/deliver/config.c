@@ -36,6 +36,7 @@ struct deliver_config *deliver_config_new(const struct bot_config *bot, const ch
     c->url = copy_or_null(bot->url);
     c->secret = copy_or_null(secret);
     c->ca_file = copy_or_null(bot->ca_file);
+    file_stamp(c->ca_file, c->ca_stamp);
     return c;
 }
 
@@ -49,6 +50,7 @@ struct deliver_config *deliver_config_new_calls(const struct slots_calls *calls)
     c->calls = true;
     c->api_root = xstrdup(calls->bot->api_root);
     c->ca_file = copy_or_null(calls->bot->ca_file);
+    file_stamp(c->ca_file, c->ca_stamp);
     c->ip = calls->bot->ip;
     c->token = xstrdup(calls->token);
     c->proxy_url = copy_or_null(calls->proxy_url);
@@ -109,7 +111,8 @@ bool deliver_config_same(const struct deliver_config *a, const struct deliver_co
     while (a->command[i] && text_same(a->command[i], b->command[i]))
         i++;
     return a->mode == b->mode && !a->command[i] && !b->command[i] && text_same(a->url, b->url) &&
-           text_same(a->secret, b->secret) && text_same(a->ca_file, b->ca_file) && !strcmp(a->bot, b->bot) &&
-           a->calls == b->calls && text_same(a->api_root, b->api_root) && text_same(a->token, b->token) &&
+           text_same(a->secret, b->secret) && text_same(a->ca_file, b->ca_file) &&
+           !strcmp(a->ca_stamp, b->ca_stamp) && !strcmp(a->bot, b->bot) && a->calls == b->calls &&
+           text_same(a->api_root, b->api_root) && text_same(a->token, b->token) &&
            text_same(a->proxy_url, b->proxy_url) && a->ip == b->ip;
 }

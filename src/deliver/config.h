@@ -4,16 +4,18 @@
 #define DELIVER_CONFIG_H
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "core/config.h"
 
 struct deliver_config {
     unsigned refs;
     char bot[BOT_NAME_MAX + 1];
     enum deliver_mode mode;
-    char **command; /* NULL-terminated; exec and worker */
-    char *url;      /* http */
-    char *secret;   /* NULL: none */
-    char *ca_file;  /* http and calls; NULL: the system's certificates */
+    char **command;                /* NULL-terminated; exec and worker */
+    char *url;                     /* http */
+    char *secret;                  /* NULL: none */
+    char *ca_file;                 /* http and calls; NULL: the system's certificates */
+    char ca_stamp[FILE_STAMP_MAX]; /* of that file, as it was */
     /* of a box out; the rest is NULL in a box in */
     bool calls;
     char *api_root, *token;

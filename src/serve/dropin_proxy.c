@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -21,6 +22,7 @@ struct upstream {
     unsigned refs;          /* the bot, and each relay */
     struct http_pool *pool; /* NULL: it cannot be made */
     char *api_root, *ca_file, *proxy_url;
+    char ca_stamp[FILE_STAMP_MAX]; /* of ca_file, as it was */
     enum ip_mode ip;
 };
 
@@ -43,9 +45,11 @@ struct upstream *upstream_get(struct loop *l, const struct dropin_bot_options *o
 {
     const struct bot_config *c = o->config;
     struct err e = ERR_NONE;
+    char ca_stamp[FILE_STAMP_MAX];
 
+    file_stamp(c->ca_file, ca_stamp);
     if (old && old->pool && text_same(old->api_root, c->api_root) && text_same(old->ca_file, c->ca_file) &&
-        text_same(old->proxy_url, o->proxy_url) && old->ip == c->ip)
+        !strcmp(old->ca_stamp, ca_stamp) && text_same(old->proxy_url, o->proxy_url) && old->ip == c->ip)
         return old;
     const struct http_pool_options po = {.base_url = c->api_root,
                                          .ca_file = c->ca_file,
@@ -59,6 +63,7 @@ struct upstream *upstream_get(struct loop *l, const struct dropin_bot_options *o
     u->refs = 1;
     u->api_root = copy(c->api_root);
     u->ca_file = copy(c->ca_file);
+    memcpy(u->ca_stamp, ca_stamp, sizeof(u->ca_stamp));
     u->proxy_url = copy(o->proxy_url);
     u->ip = c->ip;
     u->pool = http_pool_new(l, &po, &e);

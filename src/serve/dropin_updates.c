@@ -45,6 +45,7 @@ struct ask {
     const char *description;
     char who[DROPIN_WHO_MAX];
     bool changed; /* something in the open batch must be durable before the answer */
+    bool again;   /* what it does not want filled the batch: there may be more behind it */
     bool held;    /* the answer waits for the commit */
     int status;
     struct buf answer;
@@ -184,6 +185,7 @@ static bool give(struct ask *a)
     unsigned n = spool_serve(b->box, a->limit, ANSWER_BYTES, wanted, &b->filter, served);
     if (n)
         write_updates(a, served, n);
+    a->again = !n && spool_batch_full(b->of->spool);
     free(served);
     return n > 0;
 }
@@ -216,6 +218,7 @@ static void ask_step(struct ask *a)
 {
     struct dropin *d = a->bot->of;
 
+    a->again = false;
     if (!spool_healthy(d->spool, NULL)) {
         ask_fail(a, 500, store_fails);
         return;
@@ -228,13 +231,18 @@ static void ask_step(struct ask *a)
         if (a->dropping)
             return;
     }
+    bool there = !d->stopping && !a->only_drop && is_anything_there(a), room = !there || has_room(a);
+    if (room)
+        a->room_by = 0;
     if (a->only_drop) {
         dropin_result(&a->answer, "true", a->description);
         ask_hold(a);
-    } else if (!d->stopping && is_anything_there(a) && !has_room(a)) {
+    } else if (!room) {
         wait_for_room(a);
-    } else if (!d->stopping && is_anything_there(a) && give(a)) {
+    } else if (there && give(a)) {
         ask_hold(a);
+    } else if (a->again) {
+        a->changed = true;
     } else if (a->deadline > loop_now(d->loop)) {
         ask_wait(a);
     } else {
@@ -269,7 +277,7 @@ int64_t updates_next_deadline(const struct dropin_bot *b)
 
     list_each(&b->asks, it) {
         const struct ask *a = list_item(it, struct ask, link);
-        int64_t at = a->held ? TIME_NEVER : a->dropping ? 0 : a->deadline;
+        int64_t at = a->held ? TIME_NEVER : a->dropping || a->again ? 0 : a->deadline;
         if (!a->held && a->room_by)
             at = loop_now(b->of->loop) + ROOM_LOOK;
         if (at < first)

@@ -143,6 +143,22 @@ void network_request(void *arg, struct http_exchange *x, const struct http_serve
     exchange_start(&n->exchanges, x, r, &(struct api_request){.who = who, .only_bot = bot});
 }
 
+static bool still_allowed(void *arg, struct http_exchange *x, const struct http_server_request *r,
+                          const char *only_bot)
+{
+    const char *bot;
+
+    if (caller_of(arg, r, &bot) != CALLER_UNKNOWN && !strcmp(bot ? bot : "", only_bot))
+        return true;
+    refuse_stranger(x);
+    return false;
+}
+
+void network_check(struct network *n)
+{
+    exchanges_check(&n->exchanges, still_allowed, n);
+}
+
 struct network *network_new(struct api *api, network_caller_fn *caller, void *arg)
 {
     struct network *n = xcalloc(1, sizeof(*n));

@@ -24,6 +24,8 @@ struct network *network_new(struct api *api, network_caller_fn *caller, void *ar
 /* The listener's functions (http_head_fn, http_request_fn); arg: the network. */
 void network_head(void *arg, struct http_exchange *x, const struct http_server_request *r);
 void network_request(void *arg, struct http_exchange *x, const struct http_server_request *r);
+/* The tokens may be others now: calls that wait, and whose token is none any more or another bot's, get a 401. */
+void network_check(struct network *n);
 /* Before the server is freed: the calls that wait are cancelled. NULL is harmless. */
 void network_free(struct network *n);
 

@@ -243,13 +243,30 @@ void spool_policy_calls(const struct bot_config *bot, struct spool_policy *out)
     };
 }
 
-struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
-                               const struct spool_policy *policy)
+struct spool_box *spool_prepare(struct spool *sp, int64_t bot_id, enum box box)
 {
     struct spool_box *b = box_find(sp, bot_id, box);
 
     if (!b) {
         b = box_new(sp, bot_id, box);
+        b->draft = true;
+    }
+    return b;
+}
+
+void spool_unprepare(struct spool_box *b)
+{
+    if (b->draft)
+        box_free(b);
+}
+
+struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
+                               const struct spool_policy *policy)
+{
+    struct spool_box *b = spool_prepare(sp, bot_id, box);
+
+    if (b->draft) {
+        b->draft = false;
         b->rec.order = policy ? policy->order : ORDER_CHAT;
         b->dirty = true;
     }

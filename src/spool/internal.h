@@ -48,6 +48,7 @@ struct spool_box {
     int64_t bot_id;
     enum box which;
     bool attached;
+    bool draft;                  /* of spool_prepare: not there yet */
     char name[BOT_NAME_MAX + 1]; /* of the config's section, while attached */
     struct spool_policy policy;
     struct box_record rec; /* persistent; written with the batch if dirty */

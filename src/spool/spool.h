@@ -113,6 +113,10 @@ void spool_policy_calls(const struct bot_config *bot, struct spool_policy *out);
  * and sets the policy (a changed order takes effect by a barrier). policy NULL: leave the policy. */
 struct spool_box *spool_attach(struct spool *sp, int64_t bot_id, enum box box, const char *name,
                                const struct spool_policy *policy);
+/* The same box, for parts that are made on it before it is known whether they will be used: nothing of it changes,
+ * and what is new stays in memory until spool_attach. Else spool_unprepare. */
+struct spool_box *spool_prepare(struct spool *sp, int64_t bot_id, enum box box);
+void spool_unprepare(struct spool_box *b);
 void spool_detach(struct spool_box *b); /* its bot left the config: kept, shown as orphan, not claimed from */
 struct spool_box *spool_find_box(struct spool *sp, const char *bot, enum box box); /* NULL: none */
 /* All boxes, one by one: NULL starts, NULL ends. */

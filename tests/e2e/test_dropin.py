@@ -277,6 +277,17 @@ def test_a_reload_keeps_what_was_given_and_takes_new_names(rig, api):
 
 # ---- filters
 
+def test_a_wanted_update_behind_many_unwanted_ones(rig, api):
+    """More than a few batches of them: who waits gets it without waiting for the next to arrive, or for anything else
+    that makes the daemon look."""
+    bot = start(rig, api, 6500, chats=7, kinds=["message"])
+    api.generate(1, kinds=["callback_query"])
+    wait_until(lambda: rig.counts()["since_made"]["received"] == 6501, "it is in the spool")
+    bot.c.timeout = 90
+    got = bot.get(allowed_updates=["callback_query"], timeout=1)
+    assert [list(u)[1] for u in got] == ["callback_query"]
+
+
 def test_allowed_updates_filter_here_and_are_remembered(rig, api):
     bot = start(rig, api)
     api.generate(6, kinds=["message", "edited_message", "callback_query"])

@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	tests/e2e/test_intake.py \
 	tests/e2e/test_libraries.py \
 	tests/e2e/test_proxy.py \
+	tests/e2e/test_reload.py \
 	tests/e2e/test_running.py \
 	tests/e2e/test_webhook_command.py \
 	tests/e2e/test_handover.py \
