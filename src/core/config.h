@@ -84,6 +84,7 @@ struct config {
     /* Listeners: text that ip_port_parse takes, with a port; NULL: none. */
     char *listen_http, *listen_webhook, *listen_dropin;
     char *api_token_file; /* set if listen_http is */
+    char **http_hosts;    /* NULL-terminated; NULL: none */
     bool telegram_only;
     struct ip_nets trusted_proxy;
     char *tls_cert, *tls_key; /* both or neither; all three listeners speak TLS then */

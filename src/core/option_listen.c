@@ -64,6 +64,8 @@ static int check_pairs(const struct option_reader *r)
         return lacks(
             r, "api_token_file", "http",
             "beside it: the token is not asked for on the socket; remove it, or add http: 127.0.0.1:PORT");
+    if (c->http_hosts && !c->listen_http)
+        return lacks(r, "http_hosts", "http", "beside it: these are names of that listener");
     if (c->tls_cert && !c->tls_key)
         return lacks(r, "tls_cert", "tls_key", "beside it, the file with the certificate's private key");
     if (c->tls_key && !c->tls_cert)

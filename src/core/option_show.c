@@ -87,10 +87,17 @@ static void get_nets(const struct ip_nets *nets, struct option_value *v)
         add_item(v, NULL, xstrdup(ip_net_text(&nets->net[i], text)));
 }
 
+static void get_hosts(char *const *hosts, struct option_value *v)
+{
+    for (; *hosts; hosts++)
+        add_item(v, NULL, xstrdup(*hosts));
+    v->shape = v->n == 1 ? SHAPE_TEXT : SHAPE_LIST;
+}
+
 static bool is_pointer(enum option_type t)
 {
     return t == OPTION_PATH || t == OPTION_TEXT || t == OPTION_NAME || t == OPTION_URL || t == OPTION_PORT ||
-           t == OPTION_COMMAND;
+           t == OPTION_COMMAND || t == OPTION_HOSTS;
 }
 
 void option_get(const struct option *o, const struct config *c, const struct bot_config *bot,
@@ -138,6 +145,9 @@ void option_get(const struct option *o, const struct config *c, const struct bot
         break;
     case OPTION_NETS:
         get_nets(FIELD(struct ip_nets, base, o), out);
+        break;
+    case OPTION_HOSTS:
+        get_hosts(*FIELD(char **, base, o), out);
         break;
     case OPTION_COMMAND:
         add_item(out, NULL, command_text(*FIELD(char **, base, o)));

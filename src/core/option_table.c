@@ -92,6 +92,11 @@ static const struct option rows[] = {
      .min = 1, .max = PATH_BYTES, .secret = true,
      .text = "A private file with the token that callers of the API send as Authorization: Bearer: 16 to 256 of "
              "A-Z a-z 0-9 - . _ ~ + / =. Needed with http, and only there. It is read again on reload."},
+    {.section = SECTION_LISTEN, .name = "http_hosts", .type = OPTION_HOSTS, .offset = IN_CONFIG(http_hosts),
+     .min = 1, .max = 16, .reloadable = true,
+     .text = "Further names under which http is reached in plain, as behind a proxy, beside its address, localhost and the "
+             "machine's own name. A request that names another host, or comes from a page of one, is refused, so that no "
+             "web page can make a browser talk to tgspool (DNS rebinding). Needed with http only."},
     {.section = SECTION_LISTEN, .name = "webhook", .type = OPTION_PORT, .offset = IN_CONFIG(listen_webhook),
      .min = 1, .max = PORT_BYTES,
      .text = "Where Telegram's webhooks arrive, at the path /hook/NAME of each bot with intake: webhook. Telegram itself, "
@@ -345,6 +350,9 @@ void option_add_accepts(struct buf *out, const struct option *o)
     case OPTION_NETS:
         buf_printf(out, "an IP address, a network such as 10.0.0.0/8, or a list of up to %d of them",
                    IP_NETS_MAX);
+        break;
+    case OPTION_HOSTS:
+        buf_printf(out, "a host name without a port, or a list of up to %d of them", (int)o->max);
         break;
     case OPTION_COMMAND:
         buf_add_str(out, "a program and its arguments");

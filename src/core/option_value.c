@@ -320,6 +320,44 @@ static int set_nets(const struct option_reader *r, const struct option *o, const
     return 0;
 }
 
+static void clear_hosts(const struct option *o, void *base)
+{
+    command_free(*FIELD(char **, base, o));
+    *FIELD(char **, base, o) = NULL;
+}
+
+static bool is_host_name(struct slice s)
+{
+    if (s.n == 0 || s.n > 253)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (!isalnum((unsigned char)s.p[i]) && s.p[i] != '-' && s.p[i] != '.' && s.p[i] != '_')
+            return false;
+    return true;
+}
+
+/* A name, or a list of them. */
+static int set_hosts(const struct option_reader *r, const struct option *o, const struct node *n, void *base)
+{
+    bool list = n->type == NODE_LIST;
+    size_t many = list ? n->n_children : 1;
+
+    clear_hosts(o, base);
+    if (many == 0 || (int64_t)many > o->max)
+        return wrong_value(r, o, n, many ? "the list is too long" : "the list is empty");
+    char **hosts = xcalloc(many + 1, sizeof(char *));
+    *FIELD(char **, base, o) = hosts;
+    for (size_t i = 0; i < many; i++) {
+        const struct node *item = list ? &n->child[i] : n;
+        if (need_type(r, o, item, NODE_TEXT) < 0)
+            return -1;
+        if (!is_host_name(text_of(item)))
+            return wrong_value(r, o, item, "is not a host name");
+        hosts[i] = xstrdup(item->text);
+    }
+    return 0;
+}
+
 static int set_command(const struct option_reader *r, const struct option *o, const struct node *n,
                        void *base)
 {
@@ -485,6 +523,7 @@ static const struct type_row types[] = {
     [OPTION_BOOL] = {set_bool, NULL, NODE_TEXT, NODE_TEXT},
     [OPTION_PORT] = {set_port, clear_text, NODE_TEXT, NODE_TEXT},
     [OPTION_NETS] = {set_nets, clear_nets, NODE_TEXT, NODE_LIST},
+    [OPTION_HOSTS] = {set_hosts, clear_hosts, NODE_TEXT, NODE_LIST},
     [OPTION_COMMAND] = {set_command, clear_command, NODE_TEXT, NODE_TEXT},
     [OPTION_TIMES] = {set_times, NULL, NODE_LIST, NODE_LIST},
     [OPTION_KINDS] = {set_kinds, clear_kinds, NODE_LIST, NODE_LIST},

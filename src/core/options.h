@@ -24,6 +24,7 @@ enum option_type {
     OPTION_BOOL,    /* bool */
     OPTION_PORT,    /* char *: HOST:PORT to listen on, as ip_port_parse takes it */
     OPTION_NETS,    /* struct ip_nets */
+    OPTION_HOSTS,   /* char **: host names; NULL: none */
     OPTION_COMMAND, /* char ** */
     OPTION_TIMES,   /* struct retry_schedule, its steps */
     OPTION_KINDS,   /* char **; n_allowed_updates is set with it */

@@ -77,6 +77,11 @@ static enum network_caller caller_of(void *arg, struct slice token, const char *
     return who;
 }
 
+static char *const *names_of(void *arg)
+{
+    return ((const struct bots *)arg)->setup->config->http_hosts;
+}
+
 static int open_http(struct listeners *l, const struct config *c, struct err *e)
 {
     const struct http_server_options o = {
@@ -90,7 +95,7 @@ static int open_http(struct listeners *l, const struct config *c, struct err *e)
         .idle_timeout_ms = HTTP_IDLE,
     };
 
-    l->network = network_new(l->api, caller_of, l->bots);
+    l->network = network_new(l->api, &(struct network_hooks){caller_of, names_of, l->bots});
     l->http = http_server_new(l->loop, &o, network_request, l->network, e);
     return l->http ? 0 : -1;
 }

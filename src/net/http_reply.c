@@ -93,9 +93,11 @@ static void begin(struct http_exchange *x, const struct http_answer_head *h, str
 
 /* ---- in one piece ------------------------------------------------------------------------------- */
 
-/* Headers that every answer of our own has. */
-static size_t own_fields(struct http_field f[4], char after[24], int status, const char *content_type,
-                         int64_t retry_after_s)
+#define OWN_FIELDS 5
+
+/* Headers that every answer of our own has. A browser takes it for what it is and nothing else. */
+static size_t own_fields(struct http_field f[OWN_FIELDS], char after[24], int status,
+                         const char *content_type, int64_t retry_after_s)
 {
     size_t n = 0;
 
@@ -103,6 +105,7 @@ static size_t own_fields(struct http_field f[4], char after[24], int status, con
         f[n++] = (struct http_field){slice_str("Content-Type"),
                                      slice_str(content_type ? content_type : "application/json")};
     f[n++] = (struct http_field){slice_str("Cache-Control"), slice_str("no-store")};
+    f[n++] = (struct http_field){slice_str("X-Content-Type-Options"), slice_str("nosniff")};
     if (status == 401)
         f[n++] = (struct http_field){slice_str("WWW-Authenticate"), slice_str("Bearer")};
     if (retry_after_s >= 0) {
@@ -136,7 +139,7 @@ void http_reply(struct http_exchange *x, int status, const char *content_type, i
         return;
     }
     struct buf out = BUF_EMPTY;
-    struct http_field fields[4];
+    struct http_field fields[OWN_FIELDS];
     char after[24];
     const struct http_answer_head h = {
         status, fields, own_fields(fields, after, status, content_type, retry_after_s), (int64_t)body.n};
@@ -177,7 +180,7 @@ void http_reply_error(struct http_exchange *x, int status, const char *code, con
 void http_refuse(struct http_conn *c, int status, const char *code, const char *message)
 {
     struct buf body = BUF_EMPTY, out = BUF_EMPTY;
-    struct http_field fields[4];
+    struct http_field fields[OWN_FIELDS];
     char after[24];
 
     error_body(&body, code, message);

@@ -34,6 +34,7 @@ static const char *const extend_names[] = {"events", "id", "lease", "by", NULL};
 static const char *const keys_names[] = {"bot", "key", "ttl", "id", "lease", NULL};
 static const char *const call_names[] = {"method", "body", "once", "key", NULL};
 static const char *const list_names[] = {FILTER_NAMES, "limit", "after", "payload", NULL};
+static const char *const event_names[] = {"payload", NULL};
 static const char *const replay_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", NULL};
 static const char *const discard_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", "force", NULL};
 static const char *const pause_names[] = {"bot", "what", NULL};
@@ -49,7 +50,7 @@ static const struct route routes[] = {
     {"POST", "/v1/keys", api_keys, keys_names, true},
     {"POST", "/v1/bots/*/calls", api_post_call, call_names, false},
     {"GET", "/v1/events", api_events, list_names, false},
-    {"GET", "/v1/events/", api_event, none, false},
+    {"GET", "/v1/events/", api_event, event_names, false},
     {"POST", "/v1/replay", api_replay, replay_names, false},
     {"POST", "/v1/discard", api_discard, discard_names, false},
     {"GET", "/v1/jobs/", api_job, none, false},

@@ -127,7 +127,7 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
     api_work_add(c->api, &pg->work);
 }
 
-/* GET /v1/events/BOT/ID, BOT/@SEQ, BOT/out/@SEQ; each percent-encoded as one likes. */
+/* GET /v1/events/BOT/ID, BOT/@SEQ, BOT/out/@SEQ; each percent-encoded as one likes. payload=0: without it. */
 void api_event(struct api_call *c, const struct api_request *r, const struct params *p)
 {
     const size_t n_prefix = strlen("/v1/events/");
@@ -136,9 +136,14 @@ void api_event(struct api_call *c, const struct api_request *r, const struct par
     struct event ev;
     struct event_state st;
     struct json_out j;
+    struct param_error e;
+    bool payload = true;
     uint64_t seq;
 
-    (void)p;
+    if (params_bool(p, "payload", &payload, &e) < 0) {
+        api_fail_params(c, &e);
+        return;
+    }
     if (percent_decode(&text, slice_make(r->path.p + n_prefix, r->path.n - n_prefix), false) < 0 ||
         event_ref_parse(buf_slice(&text), &ref) < 0) {
         buf_free(&text);
@@ -154,7 +159,7 @@ void api_event(struct api_call *c, const struct api_request *r, const struct par
             api_fail_store(c);
     } else {
         json_start(&j, &out);
-        event_write(&j, spool_box_bot(b), spool_box_bot_id(b), spool_box_which(b), &ev, &st, true);
+        event_write(&j, spool_box_bot(b), spool_box_bot_id(b), spool_box_which(b), &ev, &st, payload);
         json_end(&j);
         api_answer(c, 200, buf_slice(&out));
     }

@@ -2,71 +2,29 @@
  * not even read. */
 #include "serve/network.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
-#include "base/ip.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "serve/api_call.h"
+#include "serve/browser.h"
 #include "serve/exchange.h"
+#include "serve/page.h"
+
+#define WRONG_EVERY MINUTES(1) /* between two lines in the log about wrong tokens */
 
 struct network {
     struct exchanges exchanges;
-    network_caller_fn *caller;
-    void *arg;
+    struct network_hooks hooks;
+    uint64_t wrong; /* tokens since the last line about them */
+    int64_t wrong_told_at;
 };
 
 /* ---- the head ----------------------------------------------------------------------------------- */
-
-/* "HOST", "HOST:PORT", "[V6]:PORT": without the port and the brackets. Empty if it is none. */
-static struct slice host_name(struct slice host)
-{
-    static const struct slice none = {"", 0};
-    int64_t port;
-
-    if (host.n && host.p[0] == '[') {
-        const char *end = memchr(host.p, ']', host.n);
-        if (!end)
-            return none;
-        struct slice behind = slice_make(end + 1, host.n - (size_t)(end + 1 - host.p));
-        if (behind.n && (behind.p[0] != ':' ||
-                         text_to_i64(slice_make(behind.p + 1, behind.n - 1), 0, UINT16_MAX, &port) < 0))
-            return none;
-        return slice_make(host.p + 1, (size_t)(end - host.p) - 1);
-    }
-    const char *colon = host.n ? memchr(host.p, ':', host.n) : NULL;
-    if (!colon)
-        return host;
-    struct slice number = slice_make(colon + 1, host.n - (size_t)(colon + 1 - host.p));
-    return text_to_i64(number, 0, UINT16_MAX, &port) < 0 ? none
-                                                         : slice_make(host.p, (size_t)(colon - host.p));
-}
-
-bool network_host_ok(struct slice host, bool tls)
-{
-    struct slice name = host_name(host);
-    char own[HOST_NAME_MAX + 1] = "";
-    struct ip_addr ip;
-
-    if (!name.n)
-        return false;
-    if (tls || ip_parse(name, &ip) || slice_eq_nocase(name, "localhost"))
-        return true;
-    return gethostname(own, sizeof(own) - 1) == 0 && own[0] && slice_eq_nocase(name, own);
-}
-
-bool network_origin_ok(struct slice origin, struct slice host, bool tls)
-{
-    const char *scheme = tls ? "https://" : "http://";
-    size_t front = strlen(scheme);
-
-    return origin.n == front + host.n && strncasecmp(origin.p, scheme, front) == 0 &&
-           strncasecmp(origin.p + front, host.p, host.n) == 0;
-}
 
 struct slice network_bearer(struct slice authorization)
 {
@@ -103,24 +61,48 @@ static enum network_caller caller_of(const struct network *n, const struct http_
     struct slice token = network_bearer(r->authorization);
 
     *bot = NULL;
-    return token.n ? n->caller(n->arg, token, bot) : CALLER_UNKNOWN;
+    return token.n ? n->hooks.caller(n->hooks.arg, token, bot) : CALLER_UNKNOWN;
+}
+
+/* Somebody guesses, or a consumer has an old token: worth a line, but not one each. */
+static void tell_wrong_token(struct network *n, const struct http_server_request *r)
+{
+    int64_t now = api_now(n->exchanges.api);
+
+    n->wrong++;
+    if (n->wrong_told_at && now - n->wrong_told_at < WRONG_EVERY)
+        return;
+    log_warn(NULL,
+             "wrong token on listen.http from %s, %llu meanwhile; run: tgspool config | grep token_file",
+             r->peer_text, (unsigned long long)n->wrong);
+    n->wrong = 0;
+    n->wrong_told_at = now;
 }
 
 void network_head(void *arg, struct http_exchange *x, const struct http_server_request *r)
 {
     struct network *n = arg;
-    struct slice host = r->header(r, "Host"), origin = r->header(r, "Origin");
-    const char *bot;
+    const struct browser_head head = {.host = r->header(r, "Host"),
+                                      .origin = r->header(r, "Origin"),
+                                      .fetch_site = r->header(r, "Sec-Fetch-Site"),
+                                      .tls = r->tls,
+                                      .names = n->hooks.names(n->hooks.arg)};
+    bool page = page_has(r->path);
+    const char *bot, *code, *message;
+    enum network_caller who = caller_of(n, r, &bot);
+    bool program = who == CALLER_BOT && !browser_sent(&head);
 
-    if (!network_host_ok(host, r->tls))
-        http_reply_error(x, 400, "bad_host",
-                         "the Host header must be an address, localhost or this machine's name");
-    else if (origin.p && !network_origin_ok(origin, host, r->tls))
-        http_reply_error(x, 401, "bad_origin", "pages of other hosts may not call this API");
-    else if (caller_of(n, r, &bot) == CALLER_UNKNOWN)
+    if (!program && !browser_may(&head, page, &code, &message)) {
+        http_reply_error(x, 403, code, message);
+    } else if (page) {
+        page_serve(x, r);
+    } else if (who == CALLER_UNKNOWN) {
+        if (network_bearer(r->authorization).n)
+            tell_wrong_token(n, r);
         refuse_stranger(x);
-    else
+    } else {
         http_body_whole(x, API_BODY_MAX);
+    }
 }
 
 void network_request(void *arg, struct http_exchange *x, const struct http_server_request *r)
@@ -159,13 +141,12 @@ void network_check(struct network *n)
     exchanges_check(&n->exchanges, still_allowed, n);
 }
 
-struct network *network_new(struct api *api, network_caller_fn *caller, void *arg)
+struct network *network_new(struct api *api, const struct network_hooks *h)
 {
     struct network *n = xcalloc(1, sizeof(*n));
 
     exchanges_init(&n->exchanges, api);
-    n->caller = caller;
-    n->arg = arg;
+    n->hooks = *h;
     return n;
 }
 

@@ -2,8 +2,9 @@
  * what its holder may do: the API's token all but what only the control socket may, a bot's pull token what belongs to
  * claims of this bot's events.
  *
- * A browser must not be made to talk here for a page of somebody else's: a request that names another host as its own
- * (DNS rebinding), or that comes from a page of another host (Origin), is refused; there is no CORS. */
+ * The status page (serve/page.h) is the one thing that needs no token. A browser must not be made to talk here for a page
+ * of somebody else's (serve/browser.h): that is refused with 403, and there is no CORS. The holder of a pull token is a
+ * program, which may call this server by any name. */
 #ifndef SERVE_NETWORK_H
 #define SERVE_NETWORK_H
 
@@ -16,11 +17,16 @@ struct network;
 
 enum network_caller { CALLER_UNKNOWN, CALLER_API, CALLER_BOT };
 
-/* Whose token this is; *bot is the bot's name, borrowed for the call. Compares in constant time. */
-typedef enum network_caller network_caller_fn(void *arg, struct slice token, const char **bot);
+struct network_hooks {
+    /* Whose token this is; *bot is the bot's name, borrowed for the call. Compares in constant time. */
+    enum network_caller (*caller)(void *arg, struct slice token, const char **bot);
+    /* Further names of this server, as browser_head has them; borrowed for the call. */
+    char *const *(*names)(void *arg);
+    void *arg;
+};
 
-/* The api must outlive it. */
-struct network *network_new(struct api *api, network_caller_fn *caller, void *arg);
+/* The api must outlive it. h is copied. */
+struct network *network_new(struct api *api, const struct network_hooks *h);
 /* The listener's functions (http_head_fn, http_request_fn); arg: the network. */
 void network_head(void *arg, struct http_exchange *x, const struct http_server_request *r);
 void network_request(void *arg, struct http_exchange *x, const struct http_server_request *r);
@@ -29,11 +35,6 @@ void network_check(struct network *n);
 /* Before the server is freed: the calls that wait are cancelled. NULL is harmless. */
 void network_free(struct network *n);
 
-/* Whether a Host header may name this server: an address, localhost, the machine's own name, or, over TLS, whatever
- * the certificate was good for. */
-bool network_host_ok(struct slice host, bool tls);
-/* Whether an Origin is the very host that the request names. */
-bool network_origin_ok(struct slice origin, struct slice host, bool tls);
 /* The token in "Bearer TOKEN"; empty if it is none. */
 struct slice network_bearer(struct slice authorization);
 

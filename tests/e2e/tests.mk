@@ -4,6 +4,7 @@ EXTRA_DIST += \
 	tests/e2e/harness.py \
 	tests/e2e/test_backup.py \
 	tests/e2e/test_abuse.py \
+	tests/e2e/test_access.py \
 	tests/e2e/test_botapi.py \
 	tests/e2e/test_calls.py \
 	tests/e2e/test_commands.py \
@@ -16,6 +17,7 @@ EXTRA_DIST += \
 	tests/e2e/test_dropin.py \
 	tests/e2e/test_intake.py \
 	tests/e2e/test_libraries.py \
+	tests/e2e/test_page.py \
 	tests/e2e/test_proxy.py \
 	tests/e2e/test_reload.py \
 	tests/e2e/test_running.py \

@@ -8,7 +8,17 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "serve/browser.h"
 #include "serve/network.h"
+
+static char *const *names_of(void *arg)
+{
+    static char one[] = "other.example", two[] = "spool.example";
+    static char *const names[] = {one, two, NULL};
+
+    (void)arg;
+    return names;
+}
 
 static void test_hosts(void **state)
 {
@@ -35,12 +45,17 @@ static void test_hosts(void **state)
         {"[::1]x", false, false},
         {"[]", false, false},
         {"localhost@evil", false, true},
+        {"spool.example", true, true},
+        {"SPOOL.example:443", true, true},
+        {"x.spool.example", false, true},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        check_row(i, network_host_ok(slice_str(rows[i].host), false) == rows[i].plain);
-        check_row(i, network_host_ok(slice_str(rows[i].host), true) == rows[i].tls);
+        struct browser_head h = {.host = slice_str(rows[i].host), .names = names_of(NULL)};
+        check_row(i, browser_host_ok(&h) == rows[i].plain);
+        h.tls = true;
+        check_row(i, browser_host_ok(&h) == rows[i].tls);
     }
 }
 
@@ -48,23 +63,60 @@ static void test_origins(void **state)
 {
     static const struct {
         const char *origin, *host;
-        bool tls, ok;
+        bool tls, ok, names;
     } rows[] = {
-        {"http://127.0.0.1:80", "127.0.0.1:80", false, true},
-        {"HTTPS://Spool.example", "spool.example", true, true},
-        {"http://spool.example", "spool.example", true, false},
-        {"https://spool.example", "spool.example", false, false},
-        {"http://127.0.0.1:81", "127.0.0.1:80", false, false},
-        {"http://evil.example", "127.0.0.1:80", false, false},
-        {"null", "127.0.0.1", false, false},
-        {"", "", false, false},
-        {"http://127.0.0.1:80.evil.example", "127.0.0.1:80", false, false},
+        {"http://127.0.0.1:80", "127.0.0.1:80", false, true, false},
+        {"HTTPS://Spool.example", "spool.example", true, true, false},
+        {"http://spool.example", "spool.example", true, false, false},
+        {"https://spool.example", "spool.example", false, false, false},
+        {"http://127.0.0.1:81", "127.0.0.1:80", false, false, false},
+        {"http://evil.example", "127.0.0.1:80", false, false, false},
+        {"null", "127.0.0.1", false, false, false},
+        {"", "", false, false, false},
+        {"http://127.0.0.1:80.evil.example", "127.0.0.1:80", false, false, false},
+        {"https://spool.example", "127.0.0.1:80", false, true, true}, /* a proxy that ends TLS */
+        {"https://spool.example:8443", "spool.example", false, true, true},
+        {"https://spool.example.evil", "spool.example.evil", false, false, true},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        check_row(i, network_origin_ok(slice_str(rows[i].origin), slice_str(rows[i].host), rows[i].tls) ==
-                         rows[i].ok);
+        check_row(i, browser_origin_ok(&(struct browser_head){.origin = slice_str(rows[i].origin),
+                                                              .host = slice_str(rows[i].host),
+                                                              .tls = rows[i].tls,
+                                                              .names = rows[i].names ? names_of(NULL)
+                                                                                     : NULL}) == rows[i].ok);
+}
+
+static void test_sites(void **state)
+{
+    static const struct {
+        const char *host, *origin, *site;
+        bool api, page;
+    } rows[] = {
+        {"127.0.0.1:80", NULL, NULL, true, true},
+        {"127.0.0.1:80", NULL, "none", true, true},
+        {"127.0.0.1:80", NULL, "same-origin", true, true},
+        {"127.0.0.1:80", "http://127.0.0.1:80", "same-origin", true, true},
+        {"127.0.0.1:80", NULL, "cross-site", false, true}, /* a link to the page */
+        {"127.0.0.1:80", NULL, "same-site", false, true},
+        {"127.0.0.1:80", "null", "cross-site", false, false},
+        {"127.0.0.1:80", "http://evil.example", NULL, false, false},
+        {"evil.example", "http://evil.example", "same-origin", false, false},
+        {"evil.example", NULL, NULL, false, false},
+    };
+    const char *code, *message;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct browser_head h = {
+            .host = slice_str(rows[i].host),
+            .origin = rows[i].origin ? slice_str(rows[i].origin) : slice_make(NULL, 0),
+            .fetch_site = rows[i].site ? slice_str(rows[i].site) : slice_make(NULL, 0)};
+        check_row(i, browser_may(&h, false, &code, &message) == rows[i].api);
+        check_row(i, browser_may(&h, true, &code, &message) == rows[i].page);
+        check_row(i, browser_sent(&h) == (rows[i].origin || rows[i].site));
+    }
 }
 
 static void test_bearer(void **state)
@@ -152,13 +204,11 @@ static void expect(struct http_client *c, int status, const struct asking *a)
 }
 
 /* A browser that was told that evil.example is this machine. */
-static void expect_rebound(uint16_t port)
+static void expect_rebound(uint16_t port, const char *request, int status, const char *code)
 {
-    static const char request[] =
-        "GET /v1/status HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer api\r\n\r\n";
     struct sockaddr_in a = {
         .sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = htons(port)};
-    char text[1024] = "";
+    char text[1024] = "", front[32];
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -168,8 +218,9 @@ static void expect_rebound(uint16_t port)
         run(20);
         (void)!recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
     }
-    assert_int_equal(strncmp(text, "HTTP/1.1 400 ", 13), 0);
-    assert_non_null(strstr(text, "\"bad_host\""));
+    snprintf(front, sizeof(front), "HTTP/1.1 %d ", status);
+    assert_int_equal(strncmp(text, front, strlen(front)), 0);
+    assert_non_null(strstr(text, code));
     close(fd);
 }
 
@@ -179,7 +230,7 @@ static void test_listener(void **state)
 
     r = *state;
     l = loop_new();
-    struct network *n = network_new(r->api, caller, NULL);
+    struct network *n = network_new(r->api, &(struct network_hooks){caller, names_of, NULL});
     const struct http_server_options so = {.address = "127.0.0.1:0",
                                            .on_head = network_head,
                                            .max_body = API_BODY_MAX,
@@ -202,11 +253,23 @@ static void test_listener(void **state)
     expect(a, 401, &(struct asking){"POST", "/v1/claim", "{\"bot\":\"shop\"}", "wrong", NULL});
     expect(a, 200, &(struct asking){"GET", "/v1/status", NULL, "api", NULL});
     expect(a, 200, &(struct asking){"GET", "/v1/status", NULL, "api", url});
-    expect(a, 401, &(struct asking){"GET", "/v1/status", NULL, "api", "http://evil.example"});
+    expect(a, 403, &(struct asking){"GET", "/v1/status", NULL, "api", "http://evil.example"});
     expect(a, 401, &(struct asking){"GET", "/v1/status", NULL, "pull", NULL});
     expect(a, 404, &(struct asking){"GET", "/v1/nothing", NULL, "api", NULL});
     expect(a, 404, &(struct asking){"POST", "/v1/claim", "{\"bot\":\"other\"}", "pull", NULL});
-    expect_rebound(http_server_port(s));
+    uint16_t port = http_server_port(s);
+    expect_rebound(port, "GET /v1/status HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer api\r\n\r\n",
+                   403, "\"bad_host\"");
+    expect_rebound(port, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, "\"bad_host\"");
+    expect_rebound(port,
+                   "GET /v1/jobs/1 HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n"
+                   "Authorization: Bearer pull\r\n\r\n",
+                   403, "\"bad_host\"");
+    /* a consumer by whatever name it has for this machine */
+    expect_rebound(port,
+                   "GET /v1/claim HTTP/1.1\r\nHost: tgspool.internal\r\nAuthorization: Bearer pull\r\n\r\n",
+                   405, "\"method\"");
+    expect_rebound(port, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, "default-src 'none'");
 
     /* one waits and goes away; what arrives then is for the one that stayed */
     begin(a, &(struct asking){"POST", "/v1/claim", "{\"bot\":\"shop\",\"wait\":60}", "pull", NULL});
@@ -238,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_sites),
         cmocka_unit_test(test_bearer),
         cmocka_unit_test_setup_teardown(test_listener, rig_setup, rig_teardown),
     };

@@ -137,14 +137,16 @@ static void test_all_values(void **state)
 
 static void test_listeners(void **state)
 {
-    struct config *c = parse("listen:\n  http: '0.0.0.0:8480'\n  api_token_file: /a\n  webhook: '[::]:443'\n"
-                             "  telegram_only: true\n  trusted_proxy: [10.1.2.3/8, '::1', 192.0.2.7]\n"
-                             "  tls_cert: /c\n  tls_key: /k\n  dropin: LOCALHOST:8482\n"
-                             "bots:\n  w:\n    token_file: /w\n    intake: webhook\n    deliver: dropin\n"
-                             "    webhook_url: https://bot.example.org/hook/w\n    webhook_secret_file: /ws\n"
-                             "    allowed_updates: [poll]\n    dropin_token_file: /alias\n"
-                             "  p:\n    token_file: /p\n    deliver: pull\n    pull_token_file: /pt\n"
-                             "    dropin_token_file: /alias2\n");
+    struct config *c =
+        parse("listen:\n  http: '0.0.0.0:8480'\n  api_token_file: /a\n  http_hosts: [spool.example, queue]\n"
+              "  webhook: '[::]:443'\n"
+              "  telegram_only: true\n  trusted_proxy: [10.1.2.3/8, '::1', 192.0.2.7]\n"
+              "  tls_cert: /c\n  tls_key: /k\n  dropin: LOCALHOST:8482\n"
+              "bots:\n  w:\n    token_file: /w\n    intake: webhook\n    deliver: dropin\n"
+              "    webhook_url: https://bot.example.org/hook/w\n    webhook_secret_file: /ws\n"
+              "    allowed_updates: [poll]\n    dropin_token_file: /alias\n"
+              "  p:\n    token_file: /p\n    deliver: pull\n    pull_token_file: /pt\n"
+              "    dropin_token_file: /alias2\n");
     const struct bot_config *w = config_bot(c, "w"), *p = config_bot(c, "p");
     char text[IP_TEXT_MAX];
 
@@ -154,6 +156,9 @@ static void test_listeners(void **state)
     assert_string_equal(c->api_token_file, "/a");
     assert_string_equal(c->listen_webhook, "[::]:443");
     assert_true(c->telegram_only);
+    assert_string_equal(c->http_hosts[0], "spool.example");
+    assert_string_equal(c->http_hosts[1], "queue");
+    assert_null(c->http_hosts[2]);
     assert_int_equal(c->trusted_proxy.n, 3);
     assert_string_equal(ip_net_text(&c->trusted_proxy.net[0], text), "10.0.0.0/8");
     assert_string_equal(ip_net_text(&c->trusted_proxy.net[1], text), "::1");
@@ -363,6 +368,11 @@ static const struct {
     {"listen: {trusted_proxy: '::1'}\n" EXEC, "f:1:25:", "listen.trusted_proxy needs webhook"},
     {"listen: {trusted_proxy: 10.0.0.0/33}\n" EXEC, "f:1:25:", "not an address or a network; accepted:"},
     {"listen: {trusted_proxy: [10.0.0.0/8, h]}\n" EXEC, "f:1:38:", "not an address or a network"},
+    {"listen: {http_hosts: a.example}\n" EXEC, "f:1:22:", "listen.http_hosts needs http"},
+    {"listen: {http_hosts: 'a.example:80'}\n" EXEC, "f:1:22:", "is not a host name; accepted:"},
+    {"listen: {http_hosts: [a.example, 'https://b']}\n" EXEC, "f:1:34:", "is not a host name"},
+    {"listen: {http_hosts: []}\n" EXEC, "f:1:22:", "the list is empty"},
+    {"listen: {http_hosts: {a: b}}\n" EXEC, "f:1:22:", "a host name without a port"},
     {"listen: {trusted_proxy: []}\n" EXEC, "f:1:25:", "the list is empty"},
     {"listen: {trusted_proxy: {a: b}}\n" EXEC, "f:1:25:", "this is a mapping"},
     {EXEC "    intake: webhook\n", "f:5:13:", "nothing listens for them; add webhook: HOST:PORT"},
