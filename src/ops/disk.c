@@ -1,5 +1,5 @@
 /* Two marks, each with a margin before intake goes on, so that it does not flap. Numbers of the database's size come
- * from its directory: tables and log together, as the file system counts them. */
+ * from its directory: tables and log together. */
 #include "ops/disk.h"
 
 #include <dirent.h>
@@ -83,7 +83,7 @@ const struct disk_state *disk_state(const struct disk *d)
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
-/* What the files of a directory take. */
+/* What the files of a directory hold. */
 static int64_t taken_by(const char *path)
 {
     DIR *dir = opendir(path);
@@ -93,7 +93,7 @@ static int64_t taken_by(const char *path)
 
     while (dir && (entry = readdir(dir)) != NULL)
         if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            sum += (int64_t)st.st_blocks * 512;
+            sum += st.st_size; /* not its blocks: RocksDB takes room ahead, 4 MB for the manifest alone */
     if (dir)
         closedir(dir);
     return sum;
@@ -134,12 +134,16 @@ static int64_t wanted_reserve(const struct disk *d)
     return part < RESERVE_MOST ? part : RESERVE_MOST;
 }
 
-/* What must be free for intake: while it is held a tenth more, and the room of a reserve that is still to be made. */
+/* What must be free for intake: while it is held a tenth more. Where the reserve is still to be made, its room too, and
+ * as much beside it: it was perhaps just given up, and is not to take that room away again. */
 static int64_t needed(const struct disk *d)
 {
-    int64_t missing = wanted_reserve(d) - d->state.reserve_bytes;
+    int64_t wanted = wanted_reserve(d), missing = wanted - d->state.reserve_bytes;
+    int64_t needs = d->min_free + (d->state.low_since ? d->min_free / 10 : 0);
 
-    return d->min_free + (d->state.low_since ? d->min_free / 10 : 0) + (missing > 0 ? missing : 0);
+    if (missing <= 0)
+        return needs;
+    return (needs > wanted ? needs : wanted) + missing;
 }
 
 /* Brings the reserve a step nearer to its size. Returns whether there is more to do. */

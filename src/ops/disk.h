@@ -19,7 +19,7 @@ typedef int disk_look_fn(const char *dir, struct disk_space *out);
 struct disk_state {
     bool known; /* a look succeeded: the numbers are those of the latest */
     int64_t free_bytes, total_bytes;
-    int64_t db_bytes;      /* what db/ takes */
+    int64_t db_bytes;      /* what the files in db/ hold */
     int64_t reserve_bytes; /* what the reserve takes; 0: there is none */
     int64_t low_since;     /* too little is free; 0: there is enough */
     int64_t full_since;    /* the database is at max_db; 0: it is not */

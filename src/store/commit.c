@@ -17,6 +17,7 @@
 #define STALL_RETRY_MS 10
 #define REOPEN_FIRST_MS 1000
 #define REOPEN_CAP_MS 60000
+#define OPEN_ROOM (INT64_C(4) << 20) /* what must be free on the disk to open the database */
 
 struct waiter {
     struct list link;
@@ -98,16 +99,38 @@ static void run_waiters(struct store *st, bool ok)
 
 /* ---- failure and reopening ---------------------------------------------------------------------- */
 
-/* Room for recovery, if there is some to be had. */
-static bool give_up_reserve(const struct store *st, const struct err *why)
+/* Gives the reserve up, if there is one, to an open that failed or would fail. */
+static bool give_up_reserve(const struct store *st)
 {
-    if (!db_is_full(why) || !reserve_drop(st->dir.path))
+    if (!reserve_drop(st->dir.path))
         return false;
     log_warn(NULL,
              "the disk is full: the reserve was given up to open the store; make room, to see what takes it, "
              "run: df -h %s",
              st->dir.path);
     return true;
+}
+
+/* The only way to the database. Not even tried on a full disk: RocksDB's assertions end the process when its own log,
+ * of which an open writes 100 KB, cannot be written. */
+static struct db *open_db(const struct store *st, enum db_mode mode, struct err *e)
+{
+    if (mode == DB_LOOK) /* writes nothing */
+        return db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    if (reserve_free(st->dir.path) < OPEN_ROOM)
+        give_up_reserve(st);
+    if (reserve_free(st->dir.path) < OPEN_ROOM) {
+        err_set(
+            e, EX_IOERR,
+            "cannot open the database: No space left on device: it takes 4 MB; to see what takes them, run: "
+            "df -h %s",
+            st->dir.path);
+        return NULL;
+    }
+    struct db *db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    if (!db && db_is_full(e) && give_up_reserve(st)) /* its recovery writes tables */
+        db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    return db;
 }
 
 /* It is closed, for this reason: decides when to open it. */
@@ -118,7 +141,7 @@ static void wait_to_reopen(struct store *st, const struct err *why, int64_t now)
     st->failures++;
     if (st->corrupt)
         st->reopen_at = TIME_NEVER;
-    else if (give_up_reserve(st, why))
+    else if (db_is_full(why) && give_up_reserve(st))
         st->reopen_at = now;
     else
         st->reopen_at = now + backoff_wait(REOPEN_FIRST_MS, REOPEN_CAP_MS, st->failures, UINT32_MAX / 2);
@@ -150,7 +173,7 @@ static enum store_result reopen(struct store *st, int64_t now)
     }
     if (now < st->reopen_at)
         return STORE_FAILED;
-    st->db = db_open(st->dir.db_path, st->look ? DB_LOOK : DB_OPEN, st->cache_bytes, &e);
+    st->db = open_db(st, st->look ? DB_LOOK : DB_OPEN, &e);
     if (!st->db) {
         wait_to_reopen(st, &e, now);
         log_error(NULL, "the store cannot be opened%s: %s",
@@ -164,13 +187,10 @@ static enum store_result reopen(struct store *st, int64_t now)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-static struct db *open_db(struct store *st, struct err *e)
+static struct db *first_open(struct store *st, struct err *e)
 {
-    enum db_mode mode = st->dir.fresh ? DB_CREATE : DB_OPEN;
-    struct db *db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    struct db *db = open_db(st, st->dir.fresh ? DB_CREATE : DB_OPEN, e);
 
-    if (!db && give_up_reserve(st, e))
-        db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     if (!db) {
         err_prefix(e, "%s", st->dir.path);
         return NULL;
@@ -226,7 +246,7 @@ struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sy
         free(st);
         return NULL;
     }
-    st->db = open_db(st, e);
+    st->db = first_open(st, e);
     if (!st->db) {
         store_dir_close(&st->dir);
         free(st);

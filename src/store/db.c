@@ -137,6 +137,7 @@ static int options_new(struct db *db, bool create, struct err *e)
                                           0); /* a torn tail is a crash; damage in the middle is refused */
     rocksdb_options_set_max_open_files(base, 64);
     rocksdb_options_set_max_total_wal_size(base, 16 << 20);
+    rocksdb_options_set_manifest_preallocation_size(base, 64 << 10); /* of 4 MB: nearly all would be wasted */
     rocksdb_options_set_max_background_jobs(base, 2);
     rocksdb_options_set_info_log_level(base, 4); /* FATAL: an ENOSPC while logging would abort the process */
     rocksdb_options_set_keep_log_file_num(base, 2);

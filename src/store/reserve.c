@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -57,6 +58,15 @@ int reserve_set(const char *dir, int64_t bytes, struct err *e)
         unlink(path);
     free(path);
     return rc;
+}
+
+int64_t reserve_free(const char *dir)
+{
+    struct statvfs fs;
+
+    if (statvfs(dir, &fs) < 0)
+        return INT64_MAX;
+    return (int64_t)(geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * (int64_t)fs.f_frsize;
 }
 
 bool reserve_drop(const char *dir)
