@@ -269,3 +269,50 @@ def test_from_the_cloud_to_a_server_of_ones_own(make_api, make_spool):
     spool.wait_counts(done=25, pending=0)
     assert own.log()[0]["offset"] is None, "the other server has numbers of its own"
     wait_until(lambda: own.state()["queued"] == 0, "all is confirmed")
+
+
+def test_and_back_to_the_cloud(make_api, make_spool):
+    """The cloud lets a bot in again some time after its logout; until then it is asked on and on, and updates wait."""
+    own, cloud = make_api("--first-id", "900000"), make_api("--first-id", "100")
+    spool = make_spool(own)
+    start_polling(spool, own)
+    wait_until(lambda: own.state()["queued"] == 0, "the last is confirmed before the logout")
+    own.call("logOut")
+    cloud.generate(5, chats=3)
+    cloud.fault("status", method="getUpdates", status=429, retry_after=1, count=2)
+    spool.configure(api_root=cloud.url)
+    spool.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "trouble" in spool.counts()["intake"] or len(cloud.log()) >= 2, "it is not let in")
+    spool.wait_counts(done=25, pending=0)
+    assert [q["offset"] for q in cloud.log()[:3]] == [None] * 3, "this server has numbers of its own"
+    wait_until(lambda: cloud.state()["queued"] == 0, "all is confirmed")
+    assert len(set(spool.record.ids())) == 25 and spool.counts()["dead"] == 0
+
+
+def test_a_new_token_of_a_webhook_bot(make_api, make_spool):
+    """The webhook has to be set anew by the new token; what came in between waits at Telegram, what was stored is kept."""
+    api = make_api()
+    spool = make_spool(api)
+    gate, hook = spool.dir + "/gate", free_port()
+    spool.configure(listen={"webhook": f"127.0.0.1:{hook}"}, intake="webhook",
+                    webhook_url=f"http://127.0.0.1:{hook}/hook/shop",
+                    webhook_secret_file=spool.write("hook", "secret-of-the-webhook\n"),
+                    command=spool.shell_handler(f"while [ ! -e {gate} ]; do sleep 0.05; done"))
+    spool.start()
+    spool.cli("webhook", "set", "shop")
+    api.generate(6, chats=2)
+    wait_until(lambda: spool.counts()["since_made"]["received"] == 6, "they are taken")
+    port = api.port
+    api.stop()  # revoked: from here on Telegram knows the new token only, and sends nothing by the old webhook
+    other = make_api("--first-id", "7000", tokens=(NEW_TOKEN,), port=port)
+    other.generate(5, chats=3)
+    spool.write("shop.token", NEW_TOKEN + "\n")
+    spool.process.send_signal(signal.SIGHUP)
+    spool.wait_log("reloaded ")
+    spool.cli("webhook", "set", "shop")
+    assert other.state()["webhook"] == f"http://127.0.0.1:{hook}/hook/shop"
+    wait_until(lambda: spool.counts()["since_made"]["received"] == 11, "those that waited come")
+    open(gate, "w").close()
+    spool.wait_counts(done=11, pending=0, dead=0)
+    assert len(spool.record) == 11
+    assert NEW_TOKEN not in spool.log() and TOKEN not in spool.log()

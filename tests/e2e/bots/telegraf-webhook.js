@@ -7,8 +7,10 @@ const common = require("./common.js");
 const bot = new Telegraf(common.token, { telegram: { apiRoot: common.apiRoot, webhookReply: true } });
 bot.on("message", async (ctx) => {
   await common.handle(ctx.message);
-  // of the methods that telegraf puts into answers, the one that can carry a number
-  await ctx.deleteMessage(Number(/n=(\d+)/.exec(ctx.message.text)[1]));
+  const serial = Number(/n=(\d+)/.exec(ctx.message.text)[1]);
+  // of the few methods that telegraf puts into answers, the one that can carry a number; the rest goes by the API root
+  await ctx.deleteMessage(serial);
+  await ctx.reply("reply to " + serial);
 });
 http.createServer(bot.webhookCallback("/hook", { secretToken: common.secret }))
   .listen(common.port, "127.0.0.1", () => common.record("ready"));
