@@ -3,6 +3,8 @@ EXTRA_DIST += contrib/tgspool-backup.service.in contrib/tgspool-backup.timer
 EXTRA_DIST += contrib/tgspool.service.in contrib/tgspool.bash-completion
 EXTRA_DIST += contrib/demo/demo contrib/demo/handler
 EXTRA_DIST += contrib/examples/README.md contrib/examples/order-postgresql.sh contrib/examples/order-sqlite.py
+EXTRA_DIST += contrib/grafana/tgspool.json contrib/prometheus/tgspool.rules.yml
+EXTRA_DIST += contrib/prometheus/tgspool.rules.test.yml contrib/prometheus/tgspool.scrape.yml
 EXTRA_DIST += contrib/install-deps contrib/start contrib/test
 CLEANFILES += contrib/tgspool-backup.service contrib/tgspool.service contrib/tgspool
 

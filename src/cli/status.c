@@ -78,8 +78,26 @@ static void print_boxes(const struct json *boxes, int64_t now)
     buf_free(&out);
 }
 
+#define GOOD_MS MINUTES(2) /* a poll takes less than a minute */
+
+/* What is at Telegram, and what it dropped: only what is out of the ordinary. */
+static void print_upstream(const struct json *box, const char *bot, int64_t now)
+{
+    const struct json *intake = json_get(box, "intake");
+    int64_t pending = show_number(intake, "upstream_pending"),
+            gaps = show_number(json_get(box, "since_made"), "gaps"), good = show_ms(intake, "answered_at");
+    char age[32];
+
+    if (good && now - good > GOOD_MS && slice_eq_str(json_string(json_get(intake, "mode")), "poll"))
+        cli_print("%s: last good poll %s ago\n", bot, show_age(good, now, age));
+    if (pending)
+        cli_print("%s: %lld wait at Telegram\n", bot, (long long)pending);
+    if (gaps)
+        cli_print("%s: %lld updates lost at Telegram\n", bot, (long long)gaps);
+}
+
 /* Intake of each bot, as the daemon tells it: one line, its trouble as a warning. */
-static void print_intake(const struct json *box, const char *bot)
+static void print_intake(const struct json *box, const char *bot, int64_t now)
 {
     const struct json *intake = json_get(box, "intake");
     char *mode = show_text(intake, "mode"), *state = show_text(intake, "state"),
@@ -87,6 +105,7 @@ static void print_intake(const struct json *box, const char *bot)
 
     if (mode[0])
         cli_print("%s: intake %s%s%s\n", bot, mode, state[0] ? ", " : "", state);
+    print_upstream(box, bot, now);
     if (trouble[0])
         cli_warn("tgspool check", "%s: intake: %s", bot, trouble);
     free(mode);
@@ -147,7 +166,7 @@ static void warn_box(const struct json *box, int64_t now)
             dead = show_number(box, "dead") - show_number(box, "dead_replayed");
     char next[96], age[32];
 
-    print_intake(box, bot);
+    print_intake(box, bot, now);
     warn_restored(box, bot, now);
     print_consumer(box, bot, now);
     show_breaker(box, bot, now);

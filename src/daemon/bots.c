@@ -217,8 +217,8 @@ size_t bots_count(const struct bots *b)
 
 /* ---- how intake stands -------------------------------------------------------------------------- */
 
-/* By webhook it fails if the webhook is not as it should be, or if Telegram's latest try did not reach us while
- * updates wait there. */
+/* By webhook it fails if the webhook is not as it should be, if Telegram does not know the token, or if its latest try
+ * did not reach us while updates wait there. */
 static void hook_standing(struct webhook *w, const struct bot *bot, const struct watch_status *at,
                           struct intake_standing *out)
 {
@@ -233,6 +233,10 @@ static void hook_standing(struct webhook *w, const struct bot *bot, const struct
         out->failing_since = at->wrong_since;
         out->for_a_person = true;
         snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, at->advice);
+    } else if (at->refused) {
+        out->failing_since = at->trouble_since;
+        out->for_a_person = true;
+        snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, at->trouble);
     } else if (at->pending && at->last_error_at > st.answered_at) {
         out->failing_since = at->last_error_at;
         snprintf(out->reason, sizeof(out->reason), "Telegram cannot deliver to the webhook: %.200s",
@@ -242,8 +246,8 @@ static void hook_standing(struct webhook *w, const struct bot *bot, const struct
 
 int64_t bots_oldest_limit(void *arg)
 {
-    (void)arg;
-    return MINUTES(5);
+    const struct bots *b = arg;
+    return b->setup->config->alert_oldest_ms;
 }
 
 bool bots_standing(void *arg, const char *name, struct intake_standing *out)

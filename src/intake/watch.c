@@ -309,6 +309,7 @@ void watch_status(const struct watch *w, struct watch_status *out)
         .pending = w->info.pending,
         .last_error_at = w->info.last_error_at * 1000,
         .trouble_since = w->trouble_since,
+        .refused = w->trouble_since && (w->class == BOTAPI_UNAUTHORIZED || w->class == BOTAPI_NOT_FOUND),
     };
     snprintf(out->advice, sizeof(out->advice), "%s", w->advice);
     snprintf(out->last_error, sizeof(out->last_error), "%s", w->info.last_error);

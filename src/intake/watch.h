@@ -54,6 +54,7 @@ struct watch_status {
     char last_error[256];  /* of Telegram's latest delivery that failed */
     int64_t trouble_since; /* Telegram cannot be asked; 0: it can */
     char trouble[400];
+    bool refused; /* because it does not know the token */
 };
 void watch_status(const struct watch *w, struct watch_status *out);
 const char *watch_found_name(enum watch_found f);

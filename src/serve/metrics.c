@@ -286,6 +286,8 @@ static void write_store(struct view *v)
     spool_commit_stats(api->sp, &s);
     write_one(v, "tgspool_store_healthy", "gauge", "1 while the store can be written.",
               spool_healthy(api->sp, NULL), 0);
+    write_one(v, "tgspool_store_corrupt", "gauge", "1 while it stays closed because damage was read.",
+              spool_health(api->sp, NULL) == SPOOL_CORRUPT, 0);
     write_one(v, "tgspool_intake_held", "gauge", "1 while nothing new is taken in for want of room.",
               spool_held(api->sp) != NULL, 0);
     metrics_family(&v->m, "tgspool_commit_seconds", "histogram",

@@ -69,7 +69,8 @@ void api_readyz(struct api_call *c, const struct api_request *r, const struct pa
     json_start(&j, &reasons);
     json_array(&j);
     if (!spool_healthy(api->sp, why)) {
-        write_reason(&j, "store", NULL, why, "tgspool check");
+        bool corrupt = spool_health(api->sp, NULL) == SPOOL_CORRUPT;
+        write_reason(&j, corrupt ? "corruption" : "store", NULL, why, "tgspool check");
         n++;
     }
     if (spool_held(api->sp)) {

@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	tests/e2e/test_handover_command.py \
 	tests/e2e/test_dropin.py \
 	tests/e2e/test_intake.py \
+	tests/e2e/test_metrics.py \
 	tests/e2e/test_libraries.py \
 	tests/e2e/test_page.py \
 	tests/e2e/test_proxy.py \

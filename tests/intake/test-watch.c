@@ -175,14 +175,17 @@ static void test_trouble(void **state)
     expect_question(MINUTES(5)); /* not longer than without trouble */
     reply((struct botapi_reply){.class = BOTAPI_LIMITED, .retry_after_s = 700, .sentence = "slowly"});
     expect_question(SECONDS(700));
+    assert_false(status().refused);
     reply_error(BOTAPI_UNAUTHORIZED);
     turn();
+    assert_true(status().refused);
     watch_set_token(w, "1:first");
     assert_int_equal(turn() - now, MINUTES(5)); /* the same: nothing new */
     watch_set_token(w, "1:second");
     expect_question(0);
     say("{\"url\":\"" OURS "\"}");
     assert_int_equal(status().trouble_since, 0);
+    assert_false(status().refused);
     assert_string_equal(status().trouble, "");
 }
 
