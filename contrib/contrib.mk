@@ -5,6 +5,17 @@ EXTRA_DIST += contrib/demo/demo contrib/demo/handler
 EXTRA_DIST += contrib/examples/README.md contrib/examples/order-postgresql.sh contrib/examples/order-sqlite.py
 EXTRA_DIST += contrib/grafana/tgspool.json contrib/prometheus/tgspool.rules.yml
 EXTRA_DIST += contrib/prometheus/tgspool.rules.test.yml contrib/prometheus/tgspool.scrape.yml
+# Scripts for alerts.command; they look for alert.sh beside them.
+alertsdir = $(docdir)/examples/alerts
+dist_alerts_SCRIPTS = \
+	contrib/alerts/bark \
+	contrib/alerts/dingtalk \
+	contrib/alerts/feishu \
+	contrib/alerts/mail \
+	contrib/alerts/ntfy \
+	contrib/alerts/serverchan \
+	contrib/alerts/wecom
+dist_alerts_DATA = contrib/alerts/README.md contrib/alerts/alert.sh
 EXTRA_DIST += contrib/install-deps contrib/start contrib/test
 CLEANFILES += contrib/tgspool-backup.service contrib/tgspool.service contrib/tgspool
 

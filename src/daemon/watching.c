@@ -24,6 +24,7 @@ struct watching {
     struct alerts *alerts;
     struct alert_post *post, *prepared;
     int64_t looked_at;
+    bool healthy; /* the store, at the latest look: one that fails for a moment only is told all the same */
 };
 
 /* ---- what comes out ----------------------------------------------------------------------------- */
@@ -128,9 +129,12 @@ int64_t watching_tick(struct watching *w, int64_t now)
 {
     if (!w->post)
         return TIME_NEVER;
-    if (now - w->looked_at < LOOK_EVERY) /* something may have changed since: one more look, a second later */
+    bool healthy = spool_healthy(w->bots->spool, NULL);
+    if (now - w->looked_at < LOOK_EVERY &&
+        healthy == w->healthy) /* what changed since is seen a second later */
         return w->looked_at + LOOK_EVERY;
     w->looked_at = now;
+    w->healthy = healthy;
     int64_t next = look(w, now);
     return next < now + LOOK_EVERY ? now + LOOK_EVERY : next;
 }
@@ -187,6 +191,7 @@ struct watching *watching_new(struct loop *l, struct bots *bots)
 
     w->loop = l;
     w->bots = bots;
+    w->healthy = true;
     return w;
 }
 

@@ -188,6 +188,7 @@ class Spool:
         self.bots = {}
         self.spool = {"reserve": "off"}  # many daemons run at once, each would take 64 MB
         self.listen = {}
+        self.alerts = {}
         if api:
             self.add_bot("shop", api_root=api.url)
 
@@ -203,16 +204,20 @@ class Spool:
     def add_bot(self, name, token=TOKEN, **options):
         self.bots[name] = {"token_file": self.write(name + ".token", token + "\n"), **options}
 
-    def configure(self, bot="shop", spool=None, listen=None, **options):
+    def configure(self, bot="shop", spool=None, listen=None, alerts=None, **options):
         """Sets options of a bot (None takes one away) and writes the file."""
         self.spool.update(spool or {})
         self.listen.update(listen or {})
+        if alerts is not None:
+            self.alerts = alerts
         if bot:
             self.bots[bot].update(options)
             self.bots[bot] = {k: v for k, v in self.bots[bot].items() if v is not None}
         text = f"spool:\n  dir: {self.data}\n"
         text += "".join(f"  {k}: {v}\n" for k, v in self.spool.items())
         text += f"listen:\n  socket: {self.socket}\n" + "".join(f"  {k}: {v}\n" for k, v in self.listen.items())
+        if self.alerts:
+            text += "alerts:\n" + "".join(f"  {k}: {v}\n" for k, v in self.alerts.items())
         text += f"log:\n  level: {self.level}\nbots:\n"
         for name, opts in self.bots.items():
             text += f"  {name}:\n" + "".join(f"    {k}: {v}\n" for k, v in opts.items())

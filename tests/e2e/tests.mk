@@ -5,6 +5,8 @@ EXTRA_DIST += \
 	tests/e2e/test_backup.py \
 	tests/e2e/test_abuse.py \
 	tests/e2e/test_access.py \
+	tests/e2e/test_alert_scripts.py \
+	tests/e2e/test_alerts.py \
 	tests/e2e/test_botapi.py \
 	tests/e2e/test_calls.py \
 	tests/e2e/test_commands.py \
