@@ -64,13 +64,14 @@ void spool_count_gap(struct spool_box *b, int64_t missing)
         box_count(b, COUNT_GAPS, missing);
 }
 
-#define NEWEST_LOOK 32            /* webhooks come out of order: the highest is among so many, ... */
-#define NEWEST_WITHIN MINUTES(10) /* ... that came so close together: what was imported is older */
+#define NEWEST_LOOK 32          /* webhooks come out of order: the highest is among so many, ... */
+#define NEWEST_WITHIN HOURS(24) /* ... that came so close together, as Telegram delivers no later */
 
 void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)
 {
     struct buf record = BUF_EMPTY;
     struct event ev;
+    bool newest = false; /* the one that came last is among them; else what was imported hides it */
 
     *next = *at = 0;
     for (uint64_t seq = b->rec.next_seq - 1, n = 0; seq > 0 && n < NEWEST_LOOK && spool_usable(b->sp);
@@ -79,11 +80,15 @@ void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)
         if (row_event(b, seq, &ev, &record) <= 0 || !ev.has_update_id || ev.replay_of ||
             ev.received_at < b->rec.last_received_at - NEWEST_WITHIN)
             continue;
-        *at = b->rec.last_received_at;
+        newest |= ev.received_at == b->rec.last_received_at;
         if (ev.update_id >= *next && ev.update_id < INT64_MAX)
             *next = ev.update_id + 1;
     }
     buf_free(&record);
+    if (newest)
+        *at = b->rec.last_received_at;
+    else
+        *next = 0;
 }
 
 void spool_set_position(struct spool_box *b, const struct poll_position *p)
