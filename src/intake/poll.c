@@ -690,8 +690,7 @@ static void look_for_gap(struct poll *p, const struct update *u, bool fresh, int
         return;
     int64_t missing =
         fresh ? gaps_between(p->expected, p->stored ? now : p->position.newest_update_at, u->id, now) : 0;
-    if (missing) {
-        spool_count_gap(p->box, missing);
+    if (missing && spool_count_gap(p->box, missing)) {
         p->missing += missing;
         p->missing_before = u->id;
     }

@@ -466,9 +466,8 @@ static void count_gaps(struct webhook *w, struct hook *h, int64_t now)
         return;
     }
     int64_t missing = gaps_ripe(&h->gaps, GAP_WAIT, now);
-    if (!missing)
+    if (!missing || !spool_count_gap(h->box, missing))
         return;
-    spool_count_gap(h->box, missing);
     log_warn(
         h->name,
         "updates missing: %lld; Telegram dropped them, as it keeps most for 24 hours; next: tgspool status",

@@ -39,6 +39,7 @@ enum accepted spool_accept(struct spool_box *b, const struct update *u, bool bro
             *seq = known;
         return ACCEPTED_DUPLICATE;
     }
+    b->after_restore = false;
     if (ev.has_update_id)
         restored_saw(b, ev.update_id);
     b->rec.last_received_at = b->sp->now;
@@ -58,10 +59,12 @@ enum accepted spool_accept(struct spool_box *b, const struct update *u, bool bro
     return spool_usable(b->sp) ? ACCEPTED_NEW : ACCEPTED_FAILED;
 }
 
-void spool_count_gap(struct spool_box *b, int64_t missing)
+bool spool_count_gap(struct spool_box *b, int64_t missing)
 {
-    if (missing > 0)
-        box_count(b, COUNT_GAPS, missing);
+    if (missing <= 0 || b->after_restore)
+        return false;
+    box_count(b, COUNT_GAPS, missing);
+    return true;
 }
 
 #define NEWEST_LOOK 32          /* webhooks come out of order: the highest is among so many, ... */

@@ -56,6 +56,8 @@ struct spool_box {
     struct breaker breaker;
     struct list held;
     struct histogram handler_ms;
+    bool
+        after_restore; /* the newest update is the first since a restore, which told what is missing before it */
 
     /* Lower bounds, so that a scan does not cross the graves of what is gone. Only hints: 0 is always right.
      */

@@ -167,4 +167,5 @@ void restored_saw(struct spool_box *b, int64_t update_id)
                  time);
     r.missing = missing;
     write_note(b, &r);
+    b->after_restore = true;
 }

@@ -172,8 +172,9 @@ struct poll_position {
 void spool_set_position(struct spool_box *b, const struct poll_position *p);
 void spool_get_position(struct spool_box *b, struct poll_position *out);
 
-/* Updates that Telegram dropped before they came (core/gaps.h), counted for good; rides in the batch. */
-void spool_count_gap(struct spool_box *b, int64_t missing);
+/* Updates that Telegram dropped before they came (core/gaps.h), counted for good; rides in the batch. Returns whether it
+ * was: what is missing in front of the first update of a restored spool is another matter, see spool_restored. */
+bool spool_count_gap(struct spool_box *b, int64_t missing);
 /* One above the highest update_id among the updates that came last, and when the newest came; 0, 0 if none is known. */
 void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at);
 

@@ -156,10 +156,11 @@ void spool_get_position(struct spool_box *b, struct poll_position *out)
     *out = sp.stored;
 }
 
-void spool_count_gap(struct spool_box *b, int64_t missing)
+bool spool_count_gap(struct spool_box *b, int64_t missing)
 {
     (void)b;
     sp.open_missing += missing;
+    return true;
 }
 
 void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)

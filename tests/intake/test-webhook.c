@@ -121,10 +121,11 @@ enum accepted spool_accept(struct spool_box *b, const struct update *u, bool bro
     return sp.as;
 }
 
-void spool_count_gap(struct spool_box *b, int64_t missing)
+bool spool_count_gap(struct spool_box *b, int64_t missing)
 {
     assert_ptr_equal(b, &shop);
     sp.missing += missing;
+    return true;
 }
 
 void spool_newest_update(struct spool_box *b, int64_t *next, int64_t *at)

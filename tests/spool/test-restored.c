@@ -164,7 +164,9 @@ static void the_gap_is_told(void **state)
         char *again = world_message(100, 1, text);
         assert_int_equal(world_accept_json(w, again, NULL), ACCEPTED_DUPLICATE); /* says nothing of a gap */
         world_accept(w, rows[i].first, 1, text);
+        assert_false(spool_count_gap(w->box, 30));     /* told here, and not Telegram's doing */
         world_accept(w, rows[i].first + 100, 1, text); /* Telegram's own affair */
+        assert_true(spool_count_gap(w->box, 99));
         world_commit(w);
         world_reopen(w, 0);
         spool_restored(w->box, &r);
