@@ -59,8 +59,8 @@ static enum acted act_on(struct api *api, const struct act *act, struct spool_bo
      * the next of its lane would start beside it. */
     if (processing && force && api->hooks.kill_event &&
         api->hooks.kill_event(api->hooks.arg, spool_box_bot(b), spool_box_which(b), seq)) {
-        spool_audit(b, "discard", who, seq);
-        return ACTED;
+        enum acted rc = spool_discard_later(b, seq, who);
+        return rc == ACT_BUSY ? ACTED : rc;
     }
     return spool_discard(b, seq, force, who);
 }

@@ -81,12 +81,14 @@ void claim_stop(struct spool_box *b, uint64_t seq)
     }
 }
 
-static void hold(struct spool_box *b, const struct event *ev, bool push)
+static void hold(struct spool_box *b, const struct event *ev, bool push,
+                 const unsigned char token[TOKEN_BYTES])
 {
     struct held *h = xcalloc(1, sizeof(*h));
 
     h->seq = ev->seq;
     h->push = push;
+    memcpy(h->token, token, TOKEN_BYTES);
     h->has_update_id = ev->has_update_id;
     h->update_id = ev->update_id;
     memcpy(h->kind, ev->kind, sizeof(h->kind));
@@ -118,6 +120,15 @@ static void lease(struct spool_box *b, struct claim *c, struct state_record *r, 
     row_put_due(b, DUE_LEASE, q->push ? TIME_NEVER : c->deadline, c->ev.seq);
 }
 
+/* Whether a handler of ours has it, although the store says that it is ready: the claim was written but not synced, and
+ * a failure took it back. The handler's outcome ends it (remember.c). */
+static bool is_being_handled(struct spool_box *b, uint64_t seq)
+{
+    const struct held *h = held_find(b, seq);
+
+    return h && h->push;
+}
+
 /* Claims one ready head. Returns 1, 0 (it had expired, or was not there) or -1. */
 static int claim_one(struct spool_box *b, uint64_t seq, const struct claim_request *q, spool_claim_fn *fn,
                      void *arg)
@@ -145,7 +156,7 @@ static int claim_one(struct spool_box *b, uint64_t seq, const struct claim_reque
     }
     c->box = b;
     lease(b, c, &r, q);
-    hold(b, &c->ev, q->push);
+    hold(b, &c->ev, q->push, c->token);
     box_count(b, COUNT_PROCESSING, 1);
     if (b->breaker.open)
         breaker_probe_started(&b->breaker, seq);
@@ -189,8 +200,10 @@ unsigned spool_claim(struct spool_box *b, const struct claim_request *q, spool_c
 {
     struct due_item items[SCAN_MAX];
     unsigned claimed = 0;
+    bool stuck = false;
 
-    while (spool_claimable(b) && claimed < q->max && b->sp->expire_left > 0 && !spool_batch_full(b->sp)) {
+    while (!(stuck && b->breaker.open) && spool_claimable(b) && claimed < q->max && b->sp->expire_left > 0 &&
+           !spool_batch_full(b->sp)) {
         uint64_t room = b->policy.concurrency - b->rec.counters[COUNT_PROCESSING];
         unsigned want = q->max - claimed < room ? q->max - claimed : (unsigned)room;
         want = want < b->sp->expire_left ? want : b->sp->expire_left;
@@ -199,11 +212,17 @@ unsigned spool_claim(struct spool_box *b, const struct claim_request *q, spool_c
         if (n <= 0)
             break;
         for (int i = 0; i < n; i++) {
+            if (is_being_handled(b, items[i].seq)) {
+                stuck = true;
+                continue;
+            }
             int rc = claim_one(b, items[i].seq, q, fn, arg);
             if (rc < 0)
                 return claimed;
             claimed += (unsigned)rc;
         }
     }
+    if (stuck && b->breaker.open) /* it would be found again and again; its end makes something ready */
+        b->maybe_ready = false;
     return claimed;
 }

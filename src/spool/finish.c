@@ -182,10 +182,13 @@ static void tell(struct spool_box *b, uint64_t seq, const struct state_record *r
 void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const struct outcome *o,
                 enum due_place place)
 {
+    static const struct outcome discarded = {.kind = OUTCOME_DISCARDED, .after_ms = -1};
     struct event_state *st = &r->st;
     uint32_t random = (uint32_t)random_below(UINT64_C(1) << 32);
     struct decision d;
 
+    if (st->state == STATE_PROCESSING && st->reason == REASON_DISCARDED && o->kind != OUTCOME_DONE)
+        o = &discarded; /* by spool_discard_later, however the try ended */
     outcome_decide(o, st, r->lane, &b->policy.outcome, &b->breaker, random, b->sp->now, &d);
     remove_due(b, seq, r, place);
     if (st->state == STATE_PROCESSING) {

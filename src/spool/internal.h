@@ -22,6 +22,7 @@ struct held {
     struct list link;
     uint64_t seq;
     bool push;
+    unsigned char token[TOKEN_BYTES];
     bool has_update_id;
     int64_t update_id;
     char kind[UPDATE_KIND_MAX];

@@ -44,6 +44,24 @@ enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint
     return rc;
 }
 
+enum acted spool_discard_later(struct spool_box *b, uint64_t seq, const char *who)
+{
+    struct state_record r;
+    enum ended_class c;
+
+    int there = spool_usable(b->sp) ? row_find_state(b, seq, &c, &r) : -1;
+    if (there < 0)
+        return ACT_FAILED;
+    if (!there)
+        return ACT_UNKNOWN;
+    if (c != CLASS_UNFINISHED || r.st.state != STATE_PROCESSING)
+        return ACT_BUSY;
+    r.st.reason = REASON_DISCARDED;
+    row_put_state(b, CLASS_UNFINISHED, seq, &r);
+    row_put_audit(b, "discard", who, seq, 0);
+    return spool_usable(b->sp) ? ACTED : ACT_FAILED;
+}
+
 void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq)
 {
     row_put_audit(b, act, who, seq, 0);

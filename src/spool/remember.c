@@ -145,17 +145,31 @@ static void record_extras(struct spool_box *b, uint64_t seq, const struct spool_
     }
 }
 
+/* Whether it is this token's handler that has an event which the store says is not claimed: what a failure took back was
+ * the claim, not the handler's work. Then r is its state. */
+static bool is_lost_claim(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
+                          struct state_record *r)
+{
+    const struct held *h = held_find(b, seq);
+
+    return h && h->push && !memcmp(h->token, token, TOKEN_BYTES) &&
+           row_state(b, CLASS_UNFINISHED, seq, r) > 0 && r->st.state == STATE_PENDING &&
+           state_need_lane(b, seq, r) == 0;
+}
+
 /* Ends a try, if it is held by this token. */
 static enum completed apply(struct spool_box *b, uint64_t seq, const unsigned char token[TOKEN_BYTES],
                             const struct outcome *o, const struct spool_extras *extras)
 {
     struct state_record r;
     enum completed rc = held_state(b, seq, token, &r);
+    bool lost = rc == COMPLETE_LOST && is_lost_claim(b, seq, token, &r);
 
-    if (rc != COMPLETED)
+    if (rc != COMPLETED && !lost)
         return rc;
     remember(b, seq, token, o, extras_copy(extras), true);
-    finish_try(b, seq, &r, o, AT_LEASE);
+    b->maybe_ready |= lost; /* others may have been passed over because of it */
+    finish_try(b, seq, &r, o, lost ? AT_ANY : AT_LEASE);
     record_extras(b, seq, extras);
     return COMPLETED;
 }

@@ -314,6 +314,10 @@ enum acted {
 enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint64_t *copy);
 enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who);
 
+/* Of one that a deliverer works on and is about to give up: durable from the batch on. It is discarded when its try ends
+ * otherwise than done, or at the next start. ACT_BUSY: it is not in processing. */
+enum acted spool_discard_later(struct spool_box *b, uint64_t seq, const char *who);
+
 /* Into the audit log: what a person did to an event by other means than these verbs. */
 void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t seq);
 

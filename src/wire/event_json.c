@@ -130,7 +130,7 @@ static void write_state(struct json_out *j, const struct event_state *st)
     bool held = st->state == STATE_PROCESSING;
 
     json_kv_cstr(j, "state", state_name(st->state));
-    json_kv_cstr(j, "reason", st->reason == REASON_NONE ? NULL : reason_name(st->reason));
+    json_kv_cstr(j, "reason", st->state == STATE_DEAD ? reason_name(st->reason) : NULL);
     json_kv_uint(j, "attempts", st->attempts);
     json_kv_uint(j, "interrupted", st->interrupted);
     event_write_time(j, "next_retry_at", st->state == STATE_PENDING ? st->next_retry_at : 0);

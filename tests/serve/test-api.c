@@ -308,7 +308,7 @@ static void test_discard_waits_for_the_child(void **state)
     rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"id\":\"shop/5\",\"force\":true}");
     reply_clear(&p);
     assert_int_equal(r->killed_seq, c->ev.seq);
-    world_expect(&r->w, 1, STATE_PROCESSING, REASON_NONE, 0);
+    world_expect(&r->w, 1, STATE_PROCESSING, REASON_DISCARDED, 0);
     world_begin(&r->w);
     const struct outcome o = {.kind = OUTCOME_DISCARDED, .after_ms = -1};
     assert_int_equal(spool_complete(r->w.box, c->ev.seq, c->token, &o), COMPLETED);

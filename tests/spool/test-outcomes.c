@@ -2,6 +2,8 @@
  * breaker does, and that a restart changes nothing of it. */
 #include "world.h"
 
+#include "spool/internal.h"
+
 static void every_row(void **state)
 {
     struct world *w = *state;
@@ -59,6 +61,54 @@ static void every_row(void **state)
             world_end(w, c, OUTCOME_DONE, -1);
             check_row(i, !world_status(w).breaker.open);
         }
+}
+
+/* As a failure does that loses a claim which was written but not synced, while its handler runs. */
+static void take_back(struct world *w, uint64_t seq)
+{
+    struct state_record r;
+
+    world_begin(w);
+    assert_int_equal(row_state(w->box, CLASS_UNFINISHED, seq, &r), 1);
+    row_delete(w->box, FAMILY_DUE, key_due(w->box->bot_id, w->box->which, DUE_LEASE, TIME_NEVER, seq));
+    r.st.state = STATE_PENDING;
+    r.st.push = false;
+    row_put_state(w->box, CLASS_UNFINISHED, seq, &r);
+    row_put_due(w->box, DUE_READY, 0, seq);
+    box_count(w->box, COUNT_PROCESSING, -1);
+    w->box->ready_from = 0;
+    w->box->maybe_ready = true;
+    world_commit(w);
+}
+
+static void a_claim_that_a_failure_took_back(void **state)
+{
+    struct world *w = *state;
+    static const enum outcome_kind kinds[] = {OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECTED,
+                                              OUTCOME_RETURNED};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds) * 2; i++) {
+        uint64_t seq = world_arrive(w, 10 + (int64_t)i * 2, 1),
+                 next = world_arrive(w, 11 + (int64_t)i * 2, 2);
+        struct claim *c = world_take_seq(w, PUSH, seq);
+        take_back(w, seq);
+        world_expect(w, seq, STATE_PENDING, REASON_NONE, 0);
+        w->box->breaker.open = i % 2; /* its probes look at other places */
+        struct claim *other = world_take(w, PUSH);
+        assert_true(i % 2 || (other && other->ev.seq ==
+                                           next)); /* others go on, it is not claimed beside its handler */
+        assert_true(!other || other->ev.seq == next);
+        assert_null(world_take(w, PUSH));
+        w->box->breaker.open = false;
+        world_end(w, c, kinds[i / 2], -1);
+        world_verify(w);
+        assert_int_equal(world_state(w, seq).attempts, kinds[i / 2] != OUTCOME_RETURNED);
+        world_wait(w, MINUTES(1));
+        for (; other || (other = world_take(w, PUSH)) != NULL; other = NULL)
+            world_end(w, other, OUTCOME_DONE, -1);
+        assert_int_equal(world_status(w).counts.pending + world_status(w).counts.processing, 0);
+        world_verify(w);
+    }
 }
 
 static void retries_to_the_millisecond_until_dead(void **state)
@@ -501,6 +551,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         outcome_test(every_row),
+        outcome_test(a_claim_that_a_failure_took_back),
         outcome_test(retries_to_the_millisecond_until_dead),
         outcome_test(jitter_stays_in_its_bounds),
         outcome_test(a_reaped_lease),

@@ -107,6 +107,34 @@ static void the_newest_update_is_found(void **state)
     assert_int_equal(next | at, 0);
 }
 
+/* Its child may take some seconds to end: a kill of the daemon in between must not bring the event back. */
+static void a_forced_discard_outlives_a_kill(void **state)
+{
+    struct world *w = *state;
+    uint64_t gone = world_arrive(w, 1, 1), ended = world_arrive(w, 2, 2), done = world_arrive(w, 3, 3);
+    uint64_t waits = world_arrive(w, 4, 4);
+
+    world_take_seq(w, PUSH, gone);
+    struct claim *ends = world_take_seq(w, PUSH, ended), *succeeds = world_take_seq(w, PUSH, done);
+    world_begin(w);
+    assert_int_equal(spool_discard_later(w->box, gone, "test"), ACTED);
+    assert_int_equal(spool_discard_later(w->box, ended, "test"), ACTED);
+    assert_int_equal(spool_discard_later(w->box, done, "test"), ACTED);
+    assert_int_equal(spool_discard_later(w->box, waits, "test"), ACT_BUSY);
+    assert_int_equal(spool_discard_later(w->box, 99, "test"), ACT_UNKNOWN);
+    world_commit(w);
+    world_expect(w, gone, STATE_PROCESSING, REASON_DISCARDED, 0); /* until its handler is gone */
+    world_end(w, ends, OUTCOME_RETRY, -1);
+    world_expect(w, ended, STATE_DEAD, REASON_DISCARDED, 0);
+    world_end(w, succeeds, OUTCOME_DONE, -1);
+    world_expect(w, done, STATE_DONE, REASON_NONE, 1);
+    world_reopen(w, 10);
+    world_step(w);
+    world_expect(w, gone, STATE_DEAD, REASON_DISCARDED, 0);
+    assert_int_equal(world_status(w).counts.dead, 2);
+    world_verify(w);
+}
+
 static void an_idle_store_opens_again(void **state)
 {
     struct world *w = *state;
@@ -444,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         restart_test(every_state_survives),          restart_test(the_newest_update_is_found),
+        restart_test(every_state_survives),          restart_test(a_forced_discard_outlives_a_kill),
         restart_test(an_idle_store_opens_again),     restart_test(pull_leases_have_a_grace_after_opening),
         restart_test(many_claims_of_a_dead_process), restart_test(a_clock_set_back),
         restart_test(a_clock_set_forward),           restart_test(a_changed_order_is_a_barrier),
