@@ -8,6 +8,7 @@ libcli_a_SOURCES = \
 	src/cli/backup.c \
 	src/cli/check.c \
 	src/cli/cli.c src/cli/command.h \
+	src/cli/compact.c \
 	src/cli/config.c \
 	src/cli/discard.c \
 	src/cli/export.c \

@@ -2,13 +2,10 @@
  * from its directory: tables and log together. */
 #include "ops/disk.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
@@ -17,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/config.h"
+#include "store/dir.h"
 #include "store/reserve.h"
 
 #define LOOK_ACTIVE SECONDS(1)
@@ -30,7 +28,7 @@ struct disk {
     disk_look_fn *look;
     int64_t min_free, max_db, reserve; /* of the config */
     struct disk_state state;
-    int64_t look_at;
+    int64_t look_at, looked_at;
     uint64_t written;
     unsigned looks;      /* until the next scan */
     bool blind;          /* the last look failed: told */
@@ -83,22 +81,6 @@ const struct disk_state *disk_state(const struct disk *d)
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
-/* What the files of a directory hold. */
-static int64_t taken_by(const char *path)
-{
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    struct stat st;
-    int64_t sum = 0;
-
-    while (dir && (entry = readdir(dir)) != NULL)
-        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            sum += st.st_size; /* not its blocks: RocksDB takes room ahead, 4 MB for the manifest alone */
-    if (dir)
-        closedir(dir);
-    return sum;
-}
-
 static int look(struct disk *d)
 {
     struct disk_space space;
@@ -116,7 +98,7 @@ static int look(struct disk *d)
     d->state.total_bytes = space.total_bytes;
     d->state.reserve_bytes = reserve_size(d->dir);
     if (d->looks-- == 0) {
-        d->state.db_bytes = taken_by(d->db_path);
+        d->state.db_bytes = store_dir_bytes(d->db_path);
         d->looks = LOOKS_A_SCAN - 1;
     }
     return 0;
@@ -234,10 +216,14 @@ static void judge_size(struct disk *d, int64_t now)
 
 int64_t disk_tick(struct disk *d, uint64_t written, int64_t now)
 {
+    bool active = written != d->written;
+
+    if (active && d->look_at > d->looked_at + LOOK_ACTIVE)
+        d->look_at = d->looked_at + LOOK_ACTIVE; /* it was idle until now */
     if (now < d->look_at)
         return d->look_at;
-    bool active = written != d->written;
     d->written = written;
+    d->looked_at = now;
     d->look_at = now + LOOK_ACTIVE;
     if (look(d) < 0)
         return d->look_at;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "serve/api_call.h"
 #include "serve/checkpoint.h"
+#include "serve/compact.h"
 #include "serve/handover.h"
 #include "serve/lease.h"
 #include "serve/tail.h"
@@ -39,6 +40,7 @@ static const char *const replay_names[] = {FILTER_NAMES, "id", "ids", "dry_run",
 static const char *const discard_names[] = {FILTER_NAMES, "id", "ids", "dry_run", "all", "force", NULL};
 static const char *const pause_names[] = {"bot", "what", NULL};
 static const char *const handover_names[] = {"wait", NULL};
+static const char *const compact_names[] = {"wait", NULL};
 static const char *const alert_names[] = {"wait", NULL};
 static const char *const tail_names[] = {"after", "wait", "limit", "bot", NULL};
 
@@ -61,6 +63,8 @@ static const struct route routes[] = {
     {"GET", "/v1/bots/*/handover", handover_get, handover_names, false},
     {"POST", "/v1/checkpoint", checkpoint_post, none, false},
     {"DELETE", "/v1/checkpoint/", checkpoint_delete, none, false},
+    {"POST", "/v1/compact", compact_post, compact_names, false},
+    {"GET", "/v1/compact", compact_get, compact_names, false},
     {"POST", "/v1/alert-test", api_alert_test, alert_names, false},
     {"GET", "/v1/status", api_status, none, false},
     {"GET", "/v1/tail", tail_get, tail_names, false},
@@ -353,6 +357,7 @@ void api_tick(struct api *api)
     tail_serve(api->tail);
     handovers_serve(api->handovers);
     checkpoints_serve(api->checkpoints);
+    compaction_serve(api->compaction);
     run_work(api);
 }
 
@@ -362,7 +367,8 @@ int64_t api_next_deadline(const struct api *api)
         return 0;
     const int64_t at[] = {leases_next_deadline(api->leases), tail_next_deadline(api->tail),
                           handovers_next_deadline(api->handovers),
-                          checkpoints_next_deadline(api->checkpoints)};
+                          checkpoints_next_deadline(api->checkpoints),
+                          compaction_next_deadline(api->compaction)};
     int64_t first = TIME_NEVER;
     for (size_t i = 0; i < ARRAY_LEN(at); i++)
         first = at[i] < first ? at[i] : first;
@@ -382,6 +388,7 @@ struct api *api_new(struct spool *sp, const struct api_hooks *hooks)
     api->tail = tail_new(api);
     api->handovers = handovers_new(api);
     api->checkpoints = checkpoints_new(api);
+    api->compaction = compaction_new(api);
     return api;
 }
 
@@ -393,6 +400,7 @@ void api_free(struct api *api)
         call_free(list_item(api->calls.next, struct api_call, link));
     api_jobs_free(api);
     checkpoints_free(api->checkpoints);
+    compaction_free(api->compaction);
     handovers_free(api->handovers);
     tail_free(api->tail);
     leases_free(api->leases);

@@ -30,6 +30,7 @@ struct api {
     struct tail *tail;
     struct handovers *handovers;
     struct checkpoints *checkpoints;
+    struct compaction *compaction;
 };
 
 struct api_call {

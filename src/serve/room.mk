@@ -11,6 +11,7 @@ libserve_a_SOURCES = \
 	src/serve/api_list.c \
 	src/serve/api_params.c src/serve/api_params.h \
 	src/serve/checkpoint.c src/serve/checkpoint.h \
+	src/serve/compact.c src/serve/compact.h \
 	src/serve/browser.c src/serve/browser.h \
 	src/serve/dropin.c src/serve/dropin.h src/serve/dropin_bot.h \
 	src/serve/dropin_answer.c src/serve/dropin_answer.h \

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "spool/internal.h"
 #include "store/checkpoint.h"
+#include "store/dir.h"
 
 static void spool_free(struct spool *sp)
 {
@@ -228,6 +229,24 @@ void spool_commit_stats(const struct spool *sp, struct spool_commit_stats *out)
                                        .total_us = s->total_us,
                                        .us = &s->us,
                                        .batch_events = &sp->commit_events};
+}
+
+/* ---- compaction --------------------------------------------------------------------------------- */
+
+int spool_compact(struct spool *sp, unsigned *round, struct err *e)
+{
+    if (!spool_usable(sp))
+        return err_set(e, EX_TEMPFAIL, "the store is closed");
+    return db_compact(store_db(sp->store), round, e);
+}
+
+int64_t spool_database_bytes(const struct spool *sp)
+{
+    char *path = xasprintf("%s/db", store_path(sp->store));
+    int64_t bytes = store_dir_bytes(path);
+
+    free(path);
+    return bytes;
 }
 
 /* ---- checkpoints -------------------------------------------------------------------------------- */

@@ -128,8 +128,8 @@ uint64_t spool_box_next_seq(const struct spool_box *b);
 struct spool *spool_of(struct spool_box *b);
 
 struct spool_counts {
-    uint64_t pending, processing, done, dead; /* now in each state */
-    uint64_t dead_settled;                    /* of the dead: those that were replayed or discarded since */
+    uint64_t pending, processing, done, dead;          /* now in each state */
+    uint64_t dead_replayed;                            /* of the dead: those that were replayed since */
     uint64_t received, duplicates, delivered, retries; /* since the spool was made */
     uint64_t failures, lease_expired;
     uint64_t gaps; /* updates that Telegram dropped before they came, likewise */
@@ -449,6 +449,10 @@ char *spool_checkpoint_path(struct spool *sp, const char *id); /* to be freed */
 bool spool_checkpoint_remove_some(struct spool *sp, const char *id);
 void spool_checkpoints_each(struct spool *sp, void (*each)(void *arg, const char *id, int64_t made_at),
                             void *arg);
+
+/* Compaction of everything, in the background: see db_compact. Fails while the store is closed. */
+int spool_compact(struct spool *sp, unsigned *round, struct err *e);
+int64_t spool_database_bytes(const struct spool *sp); /* of all its files; reads the directory */
 
 /* Commit times and sizes since start, for metrics. */
 struct spool_commit_stats {

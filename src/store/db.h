@@ -70,6 +70,10 @@ int db_flush_begin(struct db *db, struct err *e);
 bool db_flushing(struct db *db);
 int db_checkpoint(struct db *db, const char *path, struct err *e);
 
+/* Merges all files into what is not deleted, in the background. To be called now and then, with *round 0 at first and then
+ * as it was left, until it returns 0; 1: it is at work; -1 and e: failed. */
+int db_compact(struct db *db, unsigned *round, struct err *e);
+
 /* Names ("000012.sst") of the table files that are in use, one by one. */
 void db_table_files(struct db *db, void (*each)(void *arg, const char *name, uint64_t bytes), void *arg);
 

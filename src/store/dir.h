@@ -9,6 +9,7 @@
 #define STORE_DIR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -43,6 +44,8 @@ void store_dir_close(struct store_dir *d);
 int store_dir_look(const char *path, int *schema, struct err *e);
 /* Whether a name in the directory is of a file that is no part of the spool, and makes a directory no less empty. */
 bool store_dir_is_aside(const char *name);
+/* What the files of a directory, spool.dir's db/, hold together. */
+int64_t store_dir_bytes(const char *path);
 /* Whether some process holds the directory's lock; false also where there is no such directory. */
 bool store_dir_is_locked(const char *path, long *pid);
 

@@ -5,7 +5,7 @@ libstore_a_SOURCES = \
 	src/store/commit.c src/store/commit.h \
 	src/store/backup.c src/store/backup.h src/store/backup_list.c src/store/backup_list.h \
 	src/store/checkpoint.c src/store/checkpoint.h \
-	src/store/db.c src/store/db.h src/store/db_files.c src/store/db_handle.h \
+	src/store/db.c src/store/db.h src/store/db_compact.c src/store/db_files.c src/store/db_handle.h \
 	src/store/dir.c src/store/dir.h \
 	src/store/swap.c src/store/swap.h \
 	src/store/overlay.c src/store/overlay.h \

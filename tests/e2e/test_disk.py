@@ -102,6 +102,7 @@ def test_intake_stops_at_the_mark_and_goes_on_by_itself(spool, api, on_disk):
     wait_until(lambda: len(spool.record.lines("start")) == 2, "two handlers run")
 
     disk.fill(leave=8 * MB)
+    spool.api("POST", "/v1/keys", {"bot": "shop", "key": "a write"})  # while it is idle, it looks but each ten seconds
     wait_until(lambda: disk_status(spool)["held"], "the disk is seen to be full")
     state = disk_status(spool)
     assert state["low"] and not state["full"] and state["free"] <= 8 * MB
@@ -226,3 +227,21 @@ def test_a_kill_on_a_full_disk(spool, api, on_disk, reserve):
     spool.wait_counts(pending=10)
     assert disk_status(spool)["reserve"] == 8 * MB
     spool.stop()
+
+
+def test_compact(spool, api, make_spool):
+    """Without a daemon and with one, at its work."""
+    spool.configure(deliver="pull", poll_timeout="1s")
+    api.generate(2000, chats=50, size=2000)
+    spool.start()
+    spool.wait_counts(pending=2000)
+    acknowledge_all(spool)
+    first = spool.cli_json("compact")
+    assert first["state"] == "finished" and first["before"] > 0 and first["after"] > 0
+    assert "the database was compacted from" in spool.log()
+    assert spool.cli("compact").startswith("the database had ")
+    api.generate(1)
+    spool.wait_counts(pending=1)
+    spool.stop()
+    assert spool.cli("compact").endswith(" now\n")
+    assert json.loads(spool.cli("--json", "verify"))["ended"] == 2000

@@ -1,6 +1,8 @@
 /* The api on a real spool: lists, single events, replay and discard, jobs, import, status, tail, and what is refused. */
 #include "rig.h"
 
+#include <unistd.h>
+
 static struct rig *rig_of(void **state)
 {
     return *state;
@@ -164,6 +166,84 @@ static void test_event_by_every_name(void **state)
     rig_refused(r, 404, "unknown_event", "GET", "/v1/events/shop/out/@1", NULL);
 }
 
+/* It is done over some time: another asks, and joins; the first one does not wait so long. */
+static void test_compact(void **state)
+{
+    struct rig *r = *state;
+    struct reply started = {0}, joined = {0};
+
+    rig_refused(r, 404, "not_found", "GET", "/v1/compact", NULL);
+    rig_refused(r, 422, "bad_value", "POST", "/v1/compact?wait=2d", "{}");
+    rig_start(r, &started, "POST", "/v1/compact?wait=0", "{}");
+    rig_step(r);
+    assert_true(started.answered);
+    assert_int_equal(started.status, 202);
+    assert_string_equal(reply_text(started.root, "state"), "running");
+    assert_true(reply_number(started.root, "before") > 0);
+    rig_start(r, &joined, "POST", "/v1/compact?wait=1h", "{}");
+    for (int i = 0; i < 20000 && !joined.answered; i++) {
+        r->w.now += 100;
+        rig_step(r);
+        usleep(1000);
+    }
+    assert_true(joined.answered);
+    assert_int_equal(joined.status, 200);
+    assert_string_equal(reply_text(joined.root, "state"), "finished");
+    assert_true(reply_number(joined.root, "after") > 0);
+    reply_clear(&started);
+    reply_clear(&joined);
+    rig_expect(r, &joined, 200, "GET", "/v1/compact?wait=0", NULL); /* the latest */
+    reply_clear(&joined);
+}
+
+/* What would add to the spool is refused while there is no room; what ends it is not. */
+static void test_no_room(void **state)
+{
+    struct rig *r = *state;
+    struct reply p;
+
+    rig_arrive(r, 1, 1);
+    spool_hold(r->w.sp, "the disk has 120 MB free, needs 256 MB");
+    rig_refused(r, 503, "no_room", "POST", "/v1/import", "{}");
+    rig_refused(r, 503, "no_room", "POST", "/v1/bots/shop/calls", "{\"method\":\"sendMessage\"}");
+    rig_refused(r, 503, "no_room", "POST", "/v1/replay", "{\"all\":true}");
+    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"id\":\"shop/1\"}");
+    reply_clear(&p);
+    rig_expect(r, &p, 200, "POST", "/v1/replay", "{\"id\":\"shop/1\"}");
+    reply_clear(&p);
+    spool_hold(r->w.sp, NULL);
+    rig_expect(r, &p, 200, "POST", "/v1/replay", "{\"all\":true}");
+    reply_clear(&p);
+}
+
+/* A replay of many ends where the room does, and says so. */
+static void test_no_room_in_the_middle(void **state)
+{
+    struct rig *r = *state;
+    struct reply p = {0};
+
+    for (int i = 1; i <= 100; i++)
+        rig_arrive(r, i, i);
+    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"all\":true}");
+    reply_clear(&p);
+    r->us_a_look = 3000; /* a slice is a few events */
+    rig_start(r, &p, "POST", "/v1/replay", "{\"all\":true}");
+    rig_step(r);
+    assert_false(p.answered);
+    spool_hold(r->w.sp, "the disk has 120 MB free, needs 256 MB");
+    for (int i = 0; i < 10 && !p.answered; i++)
+        rig_step(r);
+    assert_true(p.answered);
+    assert_int_equal(p.status, 503);
+    reply_clear(&p);
+    uint64_t pending = world_status(&r->w).counts.pending;
+    assert_true(pending > 0 && pending < 100);
+    spool_hold(r->w.sp, NULL); /* again: those that were replayed are passed by */
+    rig_expect(r, &p, 200, "POST", "/v1/replay", "{\"all\":true}");
+    assert_int_equal(reply_number(p.root, "replayed"), 100 - pending);
+    reply_clear(&p);
+}
+
 static void test_status(void **state)
 {
     struct rig *r = rig_of(state);
@@ -263,36 +343,6 @@ static void test_discard(void **state)
     const struct outcome o = {.kind = OUTCOME_DONE, .after_ms = -1};
     assert_int_equal(spool_complete(r->w.box, c->ev.seq, c->token, &o), COMPLETE_LOST);
     world_commit(&r->w);
-    world_verify(&r->w);
-}
-
-/* Dead letters are discarded where they are asked for by their state; the dry run counts what the true one will do. */
-static void test_discard_the_dead(void **state)
-{
-    struct rig *r = rig_of(state);
-    struct reply p;
-
-    arrive_many(r, 5, 4);
-    for (int i = 0; i < 3; i++)
-        world_end(&r->w, world_take(&r->w, PUSH), i ? OUTCOME_REJECTED : OUTCOME_DONE, -1);
-    rig_expect(r, &p, 200, "POST", "/v1/discard",
-               "{\"bot\":\"shop\",\"state\":\"dead,done\",\"dry_run\":true}");
-    assert_int_equal(reply_number(p.root, "discarded"), 2);
-    assert_int_equal(reply_number(p.root, "skipped"), 1);
-    reply_clear(&p);
-    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"bot\":\"shop\",\"state\":\"dead,done\"}");
-    assert_int_equal(reply_number(p.root, "discarded"), 2);
-    reply_clear(&p);
-    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"bot\":\"shop\",\"state\":\"dead\"}");
-    assert_int_equal(reply_number(p.root, "discarded"), 0);
-    assert_int_equal(reply_number(p.root, "skipped"), 2);
-    reply_clear(&p);
-    rig_refused(r, 409, "ended", "POST", "/v1/discard", "{\"id\":\"shop/5\"}");
-    rig_expect(r, &p, 200, "GET", "/v1/events/shop/@2?payload=0", NULL);
-    assert_null(json_get(p.root, "payload"));
-    assert_non_null(json_get(p.root, "history"));
-    reply_clear(&p);
-    rig_refused(r, 422, "bad_value", "GET", "/v1/events/shop/@2?payload=maybe", NULL);
     world_verify(&r->w);
 }
 
@@ -583,10 +633,12 @@ int main(void)
         TEST(test_list_runs_in_slices),
         TEST(test_event_by_every_name),
         TEST(test_status),
+        TEST(test_compact),
+        TEST(test_no_room),
+        TEST(test_no_room_in_the_middle),
         TEST(test_replay_by_id),
         TEST(test_replay_by_filter),
         TEST(test_discard),
-        TEST(test_discard_the_dead),
         TEST(test_discard_waits_for_the_child),
         TEST(test_long_bulk_becomes_a_job),
         TEST(test_bulk_ends_with_its_client),

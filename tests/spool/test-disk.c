@@ -129,11 +129,18 @@ static void test_how_often_it_looks(void **state)
     turn();
     assert_int_equal(disk_tick(d, written, now), now + SECONDS(10)); /* nothing was written */
     unsigned before = fs.looks;
-    for (int i = 0; i < 9; i++)
-        disk_tick(d, ++written, now + SECONDS(i));
+    for (int i = 0; i < 10; i++)
+        disk_tick(d, written, now + SECONDS(i));
     assert_int_equal(fs.looks, before);
-    now += SECONDS(10);
+    now += SECONDS(9);
+    assert_int_equal(disk_tick(d, ++written, now),
+                     now + SECONDS(1)); /* something is: at once, then each second */
+    for (int i = 0; i < 10; i++)
+        disk_tick(d, ++written, now + 100 * i);
+    assert_int_equal(fs.looks, before + 1);
+    now += SECONDS(1);
     assert_int_equal(disk_tick(d, written, now), now + SECONDS(1));
+    assert_int_equal(fs.looks, before + 2);
     fs.free_bytes = MB;
     now += SECONDS(1);
     disk_tick(d, written, now);

@@ -9,6 +9,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/spool/test-backlog \
 	tests/spool/test-calls \
+	tests/spool/test-compact \
 	tests/spool/test-damage \
 	tests/spool/test-disk \
 	tests/spool/test-failures \
@@ -29,6 +30,8 @@ tests_spool_test_backlog_SOURCES = tests/spool/test-backlog.c $(SPOOL_WORLD)
 tests_spool_test_backlog_LDADD = $(SPOOL_LIBS)
 tests_spool_test_calls_SOURCES = tests/spool/test-calls.c $(SPOOL_VERBS)
 tests_spool_test_calls_LDADD = $(SPOOL_LIBS)
+tests_spool_test_compact_SOURCES = tests/spool/test-compact.c $(SPOOL_WORLD)
+tests_spool_test_compact_LDADD = $(SPOOL_LIBS)
 tests_spool_test_damage_SOURCES = tests/spool/test-damage.c $(SPOOL_WORLD)
 tests_spool_test_damage_LDADD = $(SPOOL_LIBS)
 tests_spool_test_disk_SOURCES = tests/spool/test-disk.c
