@@ -19,7 +19,8 @@ const struct command command_discard = {
     .arguments = "BOT/ID... | [BOT] FILTERS | [BOT] --all",
     .summary = "give up waiting events: they become dead",
     .usage = "Makes waiting events dead (reason: discarded), so that they are not handed to\n"
-             "the handler. They are kept, and can be replayed.\n"
+             "the handler. They are kept, and can be replayed. Dead ones, where an id or\n"
+             "--state dead names them, are taken out of the warnings.\n"
              "A bot's name beside filters or --all means --bot.\n",
     .options = options,
     .max_arguments = -1,

@@ -6,10 +6,24 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/outcome.h"
 
 static const char *const box_names[] = {"in", "out"};
 static const char *const state_names[] = {"pending", "processing", "done", "dead"};
 static const char *const reason_names[] = {"", "attempts", "rejected", "expired", "discarded"};
+
+bool state_is_settled(const struct event_state *st)
+{
+    return st->state == STATE_DEAD &&
+           (st->replayed_as ||
+            (st->n_history && st->history[st->n_history - 1].outcome == OUTCOME_DISCARDED));
+}
+
+bool state_may_discard(const struct event_state *st)
+{
+    return st->state != STATE_DONE &&
+           (st->state != STATE_DEAD || (!state_is_settled(st) && st->reason != REASON_DISCARDED));
+}
 
 const char *box_name(enum box b)
 {

@@ -66,6 +66,11 @@ struct event_state {
     size_t n_history;
 };
 
+/* Whether a dead event asks no more of a person: it was replayed, or discarded after its death. */
+bool state_is_settled(const struct event_state *st);
+/* Whether a person may discard it: it is unfinished, or dead and neither settled nor discarded before. */
+bool state_may_discard(const struct event_state *st);
+
 const char *box_name(enum box b);          /* "in", "out" */
 const char *state_name(enum state s);      /* "pending", ... */
 const char *reason_name(enum reason r);    /* "" for none */

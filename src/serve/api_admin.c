@@ -25,7 +25,7 @@ static void write_counts(struct json_out *j, const struct spool_counts *n)
     json_kv_uint(j, "processing", n->processing);
     json_kv_uint(j, "done", n->done);
     json_kv_uint(j, "dead", n->dead);
-    json_kv_uint(j, "dead_replayed", n->dead_replayed);
+    json_kv_uint(j, "dead_replayed", n->dead_settled); /* or discarded since: no person need look */
     json_key(j, "since_made");
     json_object(j);
     json_kv_uint(j, "received", n->received);

@@ -165,8 +165,10 @@ static bool pick(void *arg, struct spool_box *b, const struct event *ev, const s
 
     job->matched++;
     /* Not again what was replayed before, nor a copy that this very job made and that has ended since. */
-    if (job->act->on_ended && (st->replayed_as || st->finished_at > job->started ||
-                               st->state == STATE_PENDING || st->state == STATE_PROCESSING)) {
+    bool takes = job->act->on_ended ? !st->replayed_as && st->finished_at <= job->started &&
+                                          (st->state == STATE_DONE || st->state == STATE_DEAD)
+                                    : state_may_discard(st);
+    if (!takes) {
         job->skipped++;
         return true;
     }
@@ -272,7 +274,7 @@ static const struct fault faults[] = {
     [ACTED] = {200, NULL, NULL},
     [ACT_UNKNOWN] = {404, "unknown_event", "there is no such event"},
     [ACT_NOT_ENDED] = {409, "not_ended", "it has not ended yet; only done and dead events can be replayed"},
-    [ACT_ENDED] = {409, "ended", "it has ended already"},
+    [ACT_ENDED] = {409, "ended", "it is done, or a person replayed or discarded it before"},
     [ACT_BUSY] = {409, "busy", "it is being processed; \"force\" ends that"},
     [ACT_FAILED] = {503, "unavailable", "the store does not write now; ask again"},
 };

@@ -99,7 +99,7 @@ static int64_t get_last_received(const struct view *v, const struct box_view *b)
 static int64_t get_dead_left(const struct view *v, const struct box_view *b)
 {
     (void)v;
-    return (int64_t)(b->st.counts.dead - b->st.counts.dead_replayed);
+    return (int64_t)(b->st.counts.dead - b->st.counts.dead_settled);
 }
 
 static int64_t get_breaker(const struct view *v, const struct box_view *b)
@@ -163,7 +163,7 @@ static const struct row {
 } rows[] = {
     {"tgspool_oldest_unfinished_age_seconds", "gauge",
      "Age of the oldest unfinished event; 0: there is none.", get_oldest, 3, OF_BOXES},
-    {"tgspool_dead_left", "gauge", "Dead events that were not replayed since.", get_dead_left, 0, OF_BOXES},
+    {"tgspool_dead_left", "gauge", "Dead events that nobody replayed or discarded since.", get_dead_left, 0, OF_BOXES},
     {"tgspool_last_received_timestamp_seconds", "gauge", "When the newest event came; 0: never.",
      get_last_received, 3, OF_BOXES},
     {"tgspool_received_total", "counter", "Updates (box in) and calls (box out) that were taken in.",

@@ -398,7 +398,7 @@ void spool_box_status(struct spool_box *b, struct spool_box_status *out)
                    .processing = c[COUNT_PROCESSING],
                    .done = c[COUNT_DONE],
                    .dead = c[COUNT_DEAD],
-                   .dead_replayed = c[COUNT_DEAD_REPLAYED],
+                   .dead_settled = c[COUNT_DEAD_SETTLED],
                    .received = c[COUNT_RECEIVED],
                    .duplicates = c[COUNT_DUPLICATES],
                    .delivered = c[COUNT_DELIVERED],

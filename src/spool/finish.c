@@ -59,7 +59,7 @@ static void set_error(struct event_state *st, struct slice error)
     buf_free(&clean);
 }
 
-static void add_history(struct event_state *st, const struct outcome *o, int64_t now)
+void history_add(struct event_state *st, const struct outcome *o, int64_t now)
 {
     if (st->n_history == HISTORY_MAX) {
         memmove(st->history, st->history + 1, (HISTORY_MAX - 1) * sizeof(st->history[0]));
@@ -197,7 +197,7 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
     }
     set_error(st, o->error);
     if (o->kind != OUTCOME_DISCARDED && o->kind != OUTCOME_EXPIRED && o->kind != OUTCOME_RETURNED)
-        add_history(st, o, b->sp->now);
+        history_add(st, o, b->sp->now);
     st->state = d.state;
     st->reason = d.reason;
     st->attempts += d.add_attempts;

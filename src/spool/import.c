@@ -22,6 +22,8 @@ enum imported spool_import(struct spool_box *b, const struct event *exported, co
         r.st.replayed_as = 0;
         r.st.push = false;
         append_ended(b, &ev, &r);
+        if (state_is_settled(&r.st))
+            box_count(b, COUNT_DEAD_SETTLED, 1);
     } else {
         append_event(b, &ev);
     }

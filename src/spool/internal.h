@@ -241,6 +241,8 @@ enum due_place { AT_LEASE, AT_READY, AT_ANY /* look everywhere; or it is no head
 
 /* Applies an outcome to an unfinished event: the only way into another state. r is its state (changed); lane
  * known. */
+/* Remembers how a try ended, or a discard; st->error is o's text. */
+void history_add(struct event_state *st, const struct outcome *o, int64_t now);
 void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const struct outcome *o,
                 enum due_place place);
 /* Fills lane and epoch of a state that does not have them, from the event. Returns 0 or -1. */

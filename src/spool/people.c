@@ -8,8 +8,8 @@ static void append_copy(struct spool_box *b, struct event *ev, struct state_reco
 
     ev->replay_of = original;
     append_event(b, ev);
-    if (c == CLASS_DEAD && !old->st.replayed_as)
-        box_count(b, COUNT_DEAD_REPLAYED, 1);
+    if (c == CLASS_DEAD && !state_is_settled(&old->st))
+        box_count(b, COUNT_DEAD_SETTLED, 1);
     old->st.replayed_as = ev->seq;
     row_put_state(b, c, original, old);
 }
@@ -67,6 +67,21 @@ void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t
     row_put_audit(b, act, who, seq, 0);
 }
 
+/* A dead letter that a person gives up: it stays dead, and asks for nothing any more. That the last of its history is a
+ * discard tells it from one that was discarded while it waited. */
+static enum acted discard_dead(struct spool_box *b, uint64_t seq, struct state_record *r,
+                               const struct outcome *o, const char *who)
+{
+    if (!state_may_discard(&r->st))
+        return ACT_ENDED;
+    r->st.reason = REASON_DISCARDED;
+    history_add(&r->st, o, b->sp->now);
+    row_put_state(b, CLASS_DEAD, seq, r);
+    box_count(b, COUNT_DEAD_SETTLED, 1);
+    row_put_audit(b, "discard", who, seq, 0);
+    return spool_usable(b->sp) ? ACTED : ACT_FAILED;
+}
+
 enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const char *who)
 {
     static const struct outcome discarded = {.kind = OUTCOME_DISCARDED, .after_ms = -1};
@@ -78,8 +93,10 @@ enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const ch
         return ACT_FAILED;
     if (!there)
         return ACT_UNKNOWN;
-    if (c != CLASS_UNFINISHED)
+    if (c == CLASS_DONE)
         return ACT_ENDED;
+    if (c == CLASS_DEAD)
+        return discard_dead(b, seq, &r, &discarded, who);
     if (r.st.state == STATE_PROCESSING && !force)
         return ACT_BUSY;
     if (state_need_lane(b, seq, &r) < 0)

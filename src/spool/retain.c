@@ -92,6 +92,7 @@ static bool look_at(void *arg, uint64_t seq, struct slice value)
     l->items[l->n++] = (struct retain_item){.seq = seq,
                                             .finished_at = r.st.finished_at,
                                             .replayed_as = r.st.replayed_as,
+                                            .settled = state_is_settled(&r.st),
                                             .calls_from = r.calls_from,
                                             .n_calls = r.n_calls};
     return true;
@@ -228,8 +229,8 @@ static void remove_event(struct spool_box *b, enum ended_class c, const struct r
     if (ev)
         forget_id(b, ev);
     box_count(b, c == CLASS_DONE ? COUNT_DONE : COUNT_DEAD, -1);
-    if (c == CLASS_DEAD && it->replayed_as)
-        box_count(b, COUNT_DEAD_REPLAYED, -1);
+    if (it->settled)
+        box_count(b, COUNT_DEAD_SETTLED, -1);
     run_add(b, c, it->seq);
     b->sp->removed++;
 }

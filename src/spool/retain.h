@@ -11,6 +11,7 @@ struct retain_item {
     uint64_t seq;
     int64_t finished_at;
     uint64_t replayed_as;
+    bool settled; /* see state_is_settled */
     uint64_t calls_from;
     uint32_t n_calls;
 };

@@ -99,7 +99,7 @@ static void slice_done(struct spool *sp)
         if (at_front)
             f->from = it->seq;
         bool same = row_state(b, s->class, it->seq, &r) > 0 && r.st.finished_at == it->finished_at &&
-                    r.st.replayed_as == it->replayed_as;
+                    r.st.replayed_as == it->replayed_as && state_is_settled(&r.st) == it->settled;
         if (same && retain_one(b, s->class, it, NULL, NULL, &f->at) == RETAIN_GONE)
             sp->archived++;
         else

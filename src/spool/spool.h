@@ -128,8 +128,8 @@ uint64_t spool_box_next_seq(const struct spool_box *b);
 struct spool *spool_of(struct spool_box *b);
 
 struct spool_counts {
-    uint64_t pending, processing, done, dead;          /* now in each state */
-    uint64_t dead_replayed;                            /* of the dead: those that were replayed since */
+    uint64_t pending, processing, done, dead; /* now in each state */
+    uint64_t dead_settled;                    /* of the dead: those that were replayed or discarded since */
     uint64_t received, duplicates, delivered, retries; /* since the spool was made */
     uint64_t failures, lease_expired;
     uint64_t gaps; /* updates that Telegram dropped before they came, likewise */

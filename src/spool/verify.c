@@ -6,7 +6,7 @@
 #include "spool/internal.h"
 
 struct tally {
-    uint64_t unfinished, processing, done, dead, dead_replayed, lanes, heads_due;
+    uint64_t unfinished, processing, done, dead, dead_settled, lanes, heads_due;
 };
 
 struct check {
@@ -129,7 +129,7 @@ static void check_event(struct check *c, const struct event *ev)
             fault(c, "event @%llu is %s in the wrong class", U(ev->seq), state_name(r.st.state));
         c->seen.done += k == CLASS_DONE;
         c->seen.dead += k == CLASS_DEAD;
-        c->seen.dead_replayed += k == CLASS_DEAD && other.st.replayed_as;
+        c->seen.dead_settled += state_is_settled(&other.st);
     }
     if (classes != 1)
         fault(c, "event @%llu is in %u classes instead of one", U(ev->seq), classes);
@@ -318,7 +318,8 @@ static void check_box(struct check *c)
     compare(c, "events in processing", b->rec.counters[COUNT_PROCESSING], c->seen.processing);
     compare(c, "done events", b->rec.counters[COUNT_DONE], c->seen.done);
     compare(c, "dead events", b->rec.counters[COUNT_DEAD], c->seen.dead);
-    compare(c, "dead events that were replayed", b->rec.counters[COUNT_DEAD_REPLAYED], c->seen.dead_replayed);
+    compare(c, "dead events that were replayed or discarded", b->rec.counters[COUNT_DEAD_SETTLED],
+            c->seen.dead_settled);
     if (c->seen.lanes != c->seen.heads_due)
         fault(c, "%llu lanes have %llu due entries; each should have one", U(c->seen.lanes),
               U(c->seen.heads_due));

@@ -48,8 +48,8 @@ enum box_counter {
     COUNT_DEAD_REJECTED,
     COUNT_DEAD_EXPIRED,
     COUNT_DEAD_DISCARDED,
-    COUNT_DEAD_REPLAYED, /* now dead, and replayed since */
-    COUNT_GAPS,          /* updates that Telegram dropped before they came */
+    COUNT_DEAD_SETTLED, /* now dead, and replayed or discarded since */
+    COUNT_GAPS,         /* updates that Telegram dropped before they came */
     COUNTERS
 };
 struct epoch_count {

@@ -168,7 +168,7 @@ def test_consumers_on_the_network(spool, api, certificates, tls):
     assert net.ask("GET", "/v1/status", token=None)[0] == 401
     assert net.ask("GET", "/v1/status", token=PULL_TOKEN)[0] == 401
     assert net.ask("GET", "/v1/status")[0] == 200
-    assert net.ask("GET", "/v1/status", headers={"Origin": "https://evil.example"})[0] == 401
+    assert net.ask("GET", "/v1/status", headers={"Origin": "https://evil.example"})[0] == 403
     api.generate(3)
     got = []
     while len(got) < 3:

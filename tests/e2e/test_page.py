@@ -333,6 +333,11 @@ def test_selected(page):
     page.click("dialog .yes")
     page.toast("3 replayed.")
     assert page.spool.counts()["pending"] == 3
+    page.click("#events thead input")
+    page.click("#selected .discard")
+    page.wait_text("Discard 4 events?", "dialog")
+    page.click("dialog .yes")
+    page.toast("1 discarded. 3 skipped.")  # a dead letter that nobody wants any more; three were replayed
     page.list(state="pending")
     wait_until(lambda: len(page.rows()) == 3, "the copies")
     page.click("#events thead input")
@@ -356,6 +361,8 @@ def test_all_that_pass(page):
     page.list(state="dead", error="bulk")
     page.click("#every .replay")
     page.toast("Nothing to replay")
+    page.click("#every .discard")
+    page.toast("Nothing to discard")
     held = page.spool.api("POST", "/v1/claim", {"bot": "shop", "max": 2})[1]["events"]
     page.list(state="pending,processing", bot="shop")
     page.click("#every .discard")

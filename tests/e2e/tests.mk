@@ -25,6 +25,7 @@ EXTRA_DIST += \
 	tests/e2e/test_proxy.py \
 	tests/e2e/test_reload.py \
 	tests/e2e/test_running.py \
+	tests/e2e/test_units.py \
 	tests/e2e/test_webhook_command.py \
 	tests/e2e/test_handover.py \
 	tests/e2e/test_webhook.py

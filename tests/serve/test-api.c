@@ -346,6 +346,36 @@ static void test_discard(void **state)
     world_verify(&r->w);
 }
 
+/* Dead letters are discarded where they are asked for by their state; the dry run counts what the true one will do. */
+static void test_discard_the_dead(void **state)
+{
+    struct rig *r = rig_of(state);
+    struct reply p;
+
+    arrive_many(r, 5, 4);
+    for (int i = 0; i < 3; i++)
+        world_end(&r->w, world_take(&r->w, PUSH), i ? OUTCOME_REJECTED : OUTCOME_DONE, -1);
+    rig_expect(r, &p, 200, "POST", "/v1/discard",
+               "{\"bot\":\"shop\",\"state\":\"dead,done\",\"dry_run\":true}");
+    assert_int_equal(reply_number(p.root, "discarded"), 2);
+    assert_int_equal(reply_number(p.root, "skipped"), 1);
+    reply_clear(&p);
+    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"bot\":\"shop\",\"state\":\"dead,done\"}");
+    assert_int_equal(reply_number(p.root, "discarded"), 2);
+    reply_clear(&p);
+    rig_expect(r, &p, 200, "POST", "/v1/discard", "{\"bot\":\"shop\",\"state\":\"dead\"}");
+    assert_int_equal(reply_number(p.root, "discarded"), 0);
+    assert_int_equal(reply_number(p.root, "skipped"), 2);
+    reply_clear(&p);
+    rig_refused(r, 409, "ended", "POST", "/v1/discard", "{\"id\":\"shop/5\"}");
+    rig_expect(r, &p, 200, "GET", "/v1/events/shop/@2?payload=0", NULL);
+    assert_null(json_get(p.root, "payload"));
+    assert_non_null(json_get(p.root, "history"));
+    reply_clear(&p);
+    rig_refused(r, 422, "bad_value", "GET", "/v1/events/shop/@2?payload=maybe", NULL);
+    world_verify(&r->w);
+}
+
 /* What a deliverer of the daemon works on ends when nothing of it runs any more, and its lane waits until then. */
 static void test_discard_waits_for_the_child(void **state)
 {
@@ -639,6 +669,7 @@ int main(void)
         TEST(test_replay_by_id),
         TEST(test_replay_by_filter),
         TEST(test_discard),
+        TEST(test_discard_the_dead),
         TEST(test_discard_waits_for_the_child),
         TEST(test_long_bulk_becomes_a_job),
         TEST(test_bulk_ends_with_its_client),

@@ -282,15 +282,18 @@ void model_replay(struct model *m, uint64_t seq)
 void model_discard(struct model *m, uint64_t seq, bool force)
 {
     struct model_event *e = model_find(m, seq);
+    bool letter = e && e->state == STATE_DEAD && e->reason != REASON_DISCARDED && !e->replayed_as;
     enum acted want = !e                                       ? ACT_UNKNOWN
+                      : letter                                 ? ACTED
                       : !unfinished(e)                         ? ACT_ENDED
                       : e->state == STATE_PROCESSING && !force ? ACT_BUSY
                                                                : ACTED;
 
     assert_int_equal(spool_discard(m->w->box, seq, force, "test"), want);
-    if (want == ACTED) {
+    if (letter)
+        e->reason = REASON_DISCARDED;
+    else if (want == ACTED)
         discarded(m, e);
-    }
 }
 
 void model_pause(struct model *m, bool paused)

@@ -25,7 +25,7 @@ static void replay(void **state)
     world_expect(w, seq, STATE_DEAD, REASON_REJECTED, 1); /* the old one keeps its state */
     assert_int_equal(world_state(w, seq).replayed_as, copy);
     assert_int_equal(world_status(w).counts.dead, 1);
-    assert_int_equal(world_status(w).counts.dead_replayed, 1);
+    assert_int_equal(world_status(w).counts.dead_settled, 1);
     world_expect(w, copy, STATE_PENDING, REASON_NONE, 0);
     struct event_ref ref = {.bot = "shop", .update_id = 5};
     uint64_t found = 0;
@@ -88,6 +88,38 @@ static void discard(void **state)
     uint64_t e = world_arrive(w, 5, 1);
     world_end(w, world_take_seq(w, PUSH, e), OUTCOME_DONE, -1);
     assert_int_equal(world_status(w).counts.dead_by_reason[REASON_DISCARDED], 4);
+    world_verify(w);
+}
+
+/* A dead letter: it stays dead, is counted as settled, once, and can still be replayed. */
+static void discard_the_dead(void **state)
+{
+    struct world *w = *state;
+    uint64_t a = world_arrive(w, 1, 1), b = world_arrive(w, 2, 2), c = world_arrive(w, 3, 3), copy;
+
+    world_end(w, world_take_seq(w, PUSH, a), OUTCOME_REJECTED, -1);
+    world_end(w, world_take_seq(w, PUSH, b), OUTCOME_REJECTED, -1);
+    world_end(w, world_take_seq(w, PUSH, c), OUTCOME_DONE, -1);
+    world_begin(w);
+    assert_int_equal(spool_discard(w->box, c, true, "test"), ACT_ENDED); /* done */
+    assert_int_equal(spool_replay(w->box, b, "test", &copy), ACTED);
+    assert_int_equal(spool_discard(w->box, b, true, "test"), ACT_ENDED); /* replayed */
+    assert_int_equal(spool_discard(w->box, a, false, "test"), ACTED);
+    assert_int_equal(spool_discard(w->box, a, false, "test"), ACT_ENDED);
+    world_commit(w);
+    world_expect(w, a, STATE_DEAD, REASON_DISCARDED, 1);
+    struct event_state st = world_state(w, a);
+    assert_int_equal(st.n_history, 2);
+    assert_int_equal(st.history[1].outcome, OUTCOME_DISCARDED);
+    assert_int_equal(world_status(w).counts.dead, 2);
+    assert_int_equal(world_status(w).counts.dead_settled, 2);
+    assert_int_equal(world_status(w).counts.dead_by_reason[REASON_DISCARDED],
+                     0); /* it died of something else */
+    world_verify(w);
+    world_begin(w);
+    assert_int_equal(spool_replay(w->box, a, "test", &copy), ACTED);
+    world_commit(w);
+    assert_int_equal(world_status(w).counts.dead_settled, 2);
     world_verify(w);
 }
 
@@ -512,6 +544,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         people_test(replay),
         people_test(discard),
+        people_test(discard_the_dead),
         people_test(discard_what_was_claimed_in_this_tick),
         people_test(pause_is_durable_and_reaping_goes_on),
         people_test(expiry),

@@ -57,7 +57,7 @@ static void expect_empty(struct world *w)
             fail_msg("%u rows are left in %s", verb_rows(w, families[i]), family_name(families[i]));
     assert_int_equal(world_status(w).counts.done, 0);
     assert_int_equal(world_status(w).counts.dead, 0);
-    assert_int_equal(world_status(w).counts.dead_replayed, 0);
+    assert_int_equal(world_status(w).counts.dead_settled, 0);
     world_verify(w);
 }
 

@@ -11,12 +11,14 @@ const acts = {
   replay: {
     path: "/v1/replay", past: "replayed", title: "Replay {n} events?", yes: "Replay", told: "{n} replayed.",
     text: "Each gets a copy at the end of its chat's queue; the old one keeps its state.",
+    skips: "{n} were replayed before or have not ended, and are left out.",
     none: "Nothing to replay: these were replayed before, or have not ended.",
   },
   discard: {
     path: "/v1/discard", past: "discarded", title: "Discard {n} events?", yes: "Discard", told: "{n} discarded.", bad: true,
-    text: "They become dead letters and are not handed over any more.",
-    none: "Nothing to discard: these have ended.",
+    text: "They are kept as dead letters, are not handed over any more, and ask for nothing.",
+    skips: "{n} are done, or were replayed or discarded before, and are left out.",
+    none: "Nothing to discard: these are done, or were replayed or discarded before.",
   },
 };
 
@@ -29,7 +31,8 @@ function progress(text, cancellable) {
   return { say: text2 => (line.textContent = text2), end: () => box.remove(), signal: stop.signal };
 }
 
-const whole = filters => (Object.keys(filters).length ? filters : { all: true });
+// A list without a state shows all; the API would take its verb's usual states.
+const whole = filters => ({ state: "pending,processing,done,dead", ...filters });
 
 async function withIds(act, ids, force, say) {
   const sum = { changed: 0, skipped: 0, busy: 0 };
@@ -79,7 +82,7 @@ export async function act(name, what, processing) {
   } else {
     const c = await count(a, what.filters);
     n = c[a.past];
-    if (Number(c.skipped) && name === "replay") note = t("{n} were replayed before or have not ended, and are left out.", { n: number(c.skipped) });
+    if (Number(c.skipped)) note = t(a.skips, { n: number(c.skipped) });
   }
   if (!Number(n)) {
     toast(t(a.none), true);

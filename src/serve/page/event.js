@@ -92,7 +92,7 @@ export function event(root, ref) {
       h("header", { className: "title" }, h("h1", {}, e.id), h("span", { className: "badge " + e.state }, t(e.state)),
         h("div", { className: "actions" },
           ended && button(t("Replay"), doing("replay", e), { className: "replay primary" }),
-          !ended && button(t("Discard"), doing("discard", e), { className: "discard danger" }),
+          (!ended || (e.state === "dead" && e.reason !== "discarded" && e.replayed_as === null)) && button(t("Discard"), doing("discard", e), { className: "discard danger" }),
           button(t("Export"), doing("export", e), { className: "export" }),
           button(t("Refresh"), b => busy(b.currentTarget, load), { className: "refresh" }))),
       h("section", { className: "card" }, h("h2", {}, t("Timeline")), timeline(e, serverNow())),

@@ -94,9 +94,10 @@ export function list(root, params, status) {
   const chosen = h("span", { className: "chosen" });
   const refs = () => [...place.querySelectorAll("tbody input:checked")].map(i => i.value);
   const ended = f.state === "dead" || f.state === "done" || !f.state;
-  const open = f.state !== "dead" && f.state !== "done";
+  const open = f.state !== "done";
+  const processing = !["pending", "dead"].includes(f.state);
   const doing = (name, what) => e => busy(e.currentTarget, async () => {
-    const done = await (name === "export" ? exportEvents(what()) : act(name, what(), f.state !== "pending"));
+    const done = await (name === "export" ? exportEvents(what()) : act(name, what(), processing));
     if (done && !closed) await load();
   });
   const actions = what => [

@@ -129,7 +129,7 @@ function card(bot) {
       setText(tiles[k].n, number(b[k]));
       tiles[k].root.classList.toggle("zero", Number(b[k]) === 0);
     }
-    setText(tiles.dead.note, Number(b.dead_replayed) ? t("{n} replayed", { n: number(b.dead_replayed) }) : "");
+    setText(tiles.dead.note, Number(b.dead_replayed) ? t("{n} settled", { n: number(b.dead_replayed) }) : "");
     const all = badgesOf(b);
     const key = all.join("|");
     if (badges.dataset.key !== key) {
