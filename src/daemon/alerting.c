@@ -23,12 +23,31 @@ void alerting_policy(const struct setup *s, struct alert_policy *out)
                                  .repeat_ms = s->config->alert_repeat_ms};
 }
 
+static int reread_token(void *arg, struct buf *out, struct err *e)
+{
+    const struct setup *s = arg;
+    const struct bot_config *bot = config_alert_bot(s->config, NULL);
+    char *token;
+    int64_t id;
+
+    if (secrets_read_token(s->config, bot, &token, &id, e) < 0)
+        return -1;
+    buf_add_str(out, token);
+    explicit_bzero(token, strlen(token));
+    free(token);
+    return 0;
+}
+
 struct alert_post *alerting_post(struct loop *l, const struct setup *s, bool once, struct err *e)
 {
     const struct config *c = s->config;
     const char *chat;
     const struct bot_config *bot = config_alert_bot(c, &chat);
-    struct alert_telegram_options telegram = {.bot = bot, .proxy_url = s->alerts.proxy_url, .chat = chat};
+    struct alert_telegram_options telegram = {.bot = bot,
+                                              .proxy_url = s->alerts.proxy_url,
+                                              .chat = chat,
+                                              .reread_token = reread_token,
+                                              .reread_arg = (void *)(uintptr_t)s};
 
     if (bot)
         telegram.token = s->secrets[bot - c->bots].token;

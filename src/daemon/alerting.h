@@ -16,7 +16,7 @@ struct alert_policy;
 struct loop;
 struct setup;
 
-/* See alert_post_new. */
+/* See alert_post_new. The setup must outlive it. */
 struct alert_post *alerting_post(struct loop *l, const struct setup *s, bool once, struct err *e);
 void alerting_policy(const struct setup *s, struct alert_policy *out);
 

@@ -172,7 +172,13 @@ def test_store_that_fails(spool, api, all_three):
     api.generate(40, chats=5)
     got = all_three.wait("store", "firing")
     assert "the store fails" in got["message"]
+    api.fault("status", method="getUpdates", count=1000, status=401)  # and then a person must act
+    api.generate(1)
+    got = all_three.wait("intake", "firing", 40)
+    assert got["bot"] == "shop" and "401" in got["message"] and got["value"] >= 10
     all_three.wait("store", "over", 40)
+    api.control("clear_faults")
+    spool.write("shop.token", TOKEN + "\n\n")  # as after a new token: it is read again
     spool.wait_counts(pending=0, processing=0)
     spool.stop()
 
@@ -182,7 +188,7 @@ def test_destinations_that_fail_disturb_nobody(spool, api, all_three):
     block = spool.write("block", "")
     handler = spool.shell_handler(f"while [ -e '{block}' ]; do sleep 0.05; done")
     all_three.url.hang = True
-    api.fault("status", method="sendMessage", count=2, status=429, retry_after=1)
+    api.fault("status", method="sendMessage", count=1, status=429, retry_after=1)
     spool.configure(command=handler, concurrency=2, alerts={**all_three.options, "oldest": "1s", "repeat": "1h"})
     spool.start()
     api.inject_message(1, "x")
