@@ -319,10 +319,42 @@ static bool check_script(struct check *c, const char *what, const char *file)
     return program != NULL;
 }
 
+static void check_program(struct check *c, const char *what, const char *program)
+{
+    char *file = find_program(program);
+    char *next = xasprintf("chmod +x %s, or correct `command`", program);
+    struct stat st;
+
+    if (!file)
+        tell(c, BAD, EX_CONFIG, what, errno == EACCES ? next : "correct `command` in the config",
+             "%s cannot be run: %s", program, strerror(errno));
+    else if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+        tell(c, BAD, EX_CONFIG, what, "correct `command` in the config", "%s is not a program", file);
+    else if (check_script(c, what, file))
+        tell(c, GOOD, 0, what, NULL, "%s can be run", file);
+    free(next);
+    free(file);
+}
+
+/* Nothing is sent: that is alert-test's business. */
+static void check_alerts(struct check *c)
+{
+    const struct config *f = c->config;
+
+    if (f->alert_command)
+        check_program(c, "alerts command", f->alert_command[0]);
+    if (f->alert_command || f->alert_url_file || f->alert_telegram)
+        tell(c, GOOD, 0, "alerts", NULL, "go to%s%s%s; to try them, run: tgspool alert-test",
+             f->alert_command ? " command" : "", f->alert_url_file ? " url_file" : "",
+             f->alert_telegram ? " telegram" : "");
+    else
+        tell(c, GOOD, 0, "alerts", NULL,
+             "are only in the log; the section alerts of the config names where else");
+}
+
 static void check_handler(struct check *c, const struct bot_config *bot)
 {
     char *what = xasprintf("%s handler", bot->name);
-    struct stat st;
 
     if (bot->deliver == DELIVER_PULL) {
         tell(c, GOOD, 0, what, NULL, "the bot claims its events at %s%s%s", c->config->socket,
@@ -340,17 +372,7 @@ static void check_handler(struct check *c, const struct bot_config *bot)
         tell(c, GOOD, 0, what, NULL, "posts to %s (not tried: that would be an update)", buf_str(&host));
         buf_free(&host);
     } else {
-        char *file = find_program(bot->command[0]);
-        char *next = xasprintf("chmod +x %s, or correct `command`", bot->command[0]);
-        if (!file)
-            tell(c, BAD, EX_CONFIG, what, errno == EACCES ? next : "correct `command` in the config",
-                 "%s cannot be run: %s", bot->command[0], strerror(errno));
-        else if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
-            tell(c, BAD, EX_CONFIG, what, "correct `command` in the config", "%s is not a program", file);
-        else if (check_script(c, what, file))
-            tell(c, GOOD, 0, what, NULL, "%s can be run", file);
-        free(next);
-        free(file);
+        check_program(c, what, bot->command[0]);
     }
     free(what);
 }
@@ -417,6 +439,7 @@ static void check_all(struct check *c)
     check_store(c, dir_usable);
     check_group(c);
     check_socket(c);
+    check_alerts(c);
     for (size_t i = 0; i < s->config->n_bots; i++) {
         check_handler(c, &s->config->bots[i]);
         if (!cli_flag(c->cli, "offline"))

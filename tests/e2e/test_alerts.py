@@ -248,6 +248,11 @@ def test_warnings_of_the_config(spool, all_three):
     spool.configure(proxy_file=proxy, alerts=all_three.options)
     r = spool.cli("config", code=None)
     assert "alerts.telegram goes out directly, while bots.shop reaches Telegram by a proxy" in r.stderr
+    r = spool.cli("check", "--offline", code=None)
+    assert "alerts command: " in r.stdout and "alerts: go to command url_file telegram" in r.stdout
+    spool.configure(alerts={**all_three.options, "command": "/nowhere/mail x"})
+    r = spool.cli("check", "--offline", code=None)
+    assert r.returncode == EX_CONFIG and "BAD  alerts command: /nowhere/mail cannot be run" in r.stdout
     spool.configure(alerts={**all_three.options, "url_file": spool.write("ftp", "ftp://example.org/")})
     r = spool.cli("alert-test", code=None)
     assert r.returncode == EX_CONFIG and "alerts.url_file: " in r.stderr
