@@ -228,6 +228,34 @@ def test_check_tells_whether_the_daemon_runs(filled):
                            for where, _, names in os.walk(os.path.join(filled.dir, "data")) for name in names)
 
 
+def test_the_first_start_on_a_bot(tmp_path, api):
+    """contrib/demo/demo as contrib/start calls it with a token: it looks and takes nothing; with --take-updates it takes
+    and hands over, and Ctrl-C ends all of it."""
+    demo = os.path.join(os.path.dirname(__file__), "../../contrib/demo/demo")
+    where = tmp_path / "bot"
+    command = [demo, "--dir", str(where), "--api-root", api.url]
+    env = {**os.environ, "TGSPOOL_TOKEN": TOKEN, "TGSPOOL_BIN": TGSPOOL}
+    api.generate(5, chats=2)
+    r = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "Nothing was taken" in r.stdout and api.log() == [] and api.state()["queued"] == 5
+    with open(tmp_path / "out", "wb") as out:
+        p = subprocess.Popen([*command, "--take-updates"], stdout=out, stderr=out, env=env, start_new_session=True)
+    handled = where / "handled.log"
+    try:
+        wait_until(lambda: handled.exists() and len(handled.read_text().splitlines()) == 5, "all are handled")
+        wait_until(lambda: api.state()["queued"] == 0, "and confirmed")
+        os.killpg(p.pid, signal.SIGINT)  # as a terminal does
+        assert p.wait(30) == 130, (tmp_path / "out").read_text()
+    finally:
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+    said = (tmp_path / "out").read_text()
+    assert "Taking updates" in said and TOKEN not in r.stdout + r.stderr + said
+    assert not (where / "tgspool.sock").exists(), "the daemon ended in order"
+
+
 def test_demo_keeps_to_its_token(tmp_path):
     demo = os.path.join(os.path.dirname(__file__), "../../contrib/demo/demo")
     where = tmp_path / "bot"
