@@ -14,7 +14,8 @@ check_PROGRAMS += \
 	tests/deliver/test-exec \
 	tests/deliver/test-http \
 	tests/deliver/test-proc \
-	tests/deliver/test-worker
+	tests/deliver/test-worker \
+	tests/deliver/test-worker-takes
 endif
 
 tests_deliver_handler_SOURCES = tests/deliver/handler.c
@@ -32,3 +33,7 @@ tests_deliver_test_proc_SOURCES = tests/deliver/test-proc.c
 tests_deliver_test_proc_LDADD = libproc.a libbase.a -lcmocka
 tests_deliver_test_worker_SOURCES = tests/deliver/test-worker.c $(DELIVER_RIG)
 tests_deliver_test_worker_LDADD = $(DELIVER_LIBS)
+# With a worker.c of its own, in place of the library's.
+tests_deliver_test_worker_takes_SOURCES = tests/deliver/test-worker-takes.c src/deliver/worker.c $(DELIVER_RIG)
+tests_deliver_test_worker_takes_CPPFLAGS = $(AM_CPPFLAGS) -DTAKES_MS=1500
+tests_deliver_test_worker_takes_LDADD = $(DELIVER_LIBS)
