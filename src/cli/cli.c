@@ -13,11 +13,11 @@
 #include "base/text.h"
 
 static const struct command *const commands[] = {
-    &command_run,        &command_init,    &command_check,   &command_config,  &command_status,
-    &command_list,       &command_show,    &command_replay,  &command_discard, &command_export,
-    &command_import,     &command_pause,   &command_resume,  &command_tail,    &command_webhook,
-    &command_handover,   &command_backup,  &command_restore, &command_verify,  &command_version,
-    &command_alert_test, &command_compact,
+    &command_run,      &command_init,       &command_check,   &command_config,  &command_status,
+    &command_list,     &command_show,       &command_replay,  &command_discard, &command_export,
+    &command_import,   &command_pause,      &command_resume,  &command_tail,    &command_webhook,
+    &command_handover, &command_backup,     &command_restore, &command_repair,  &command_verify,
+    &command_version,  &command_alert_test, &command_compact,
 };
 
 static const struct cli_option common[] = {

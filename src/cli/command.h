@@ -101,6 +101,6 @@ const struct command *cli_command_at(unsigned i);
 extern const struct command command_run, command_init, command_check, command_config, command_status,
     command_list, command_show, command_replay, command_discard, command_export, command_import,
     command_pause, command_resume, command_tail, command_version, command_webhook, command_handover,
-    command_alert_test, command_backup, command_restore, command_verify, command_compact;
+    command_alert_test, command_backup, command_repair, command_restore, command_verify, command_compact;
 
 #endif

@@ -20,6 +20,7 @@ libcli_a_SOURCES = \
 	src/cli/output.c \
 	src/cli/pause.c \
 	src/cli/reborn.c src/cli/reborn.h \
+	src/cli/repair.c \
 	src/cli/replay.c \
 	src/cli/request.c src/cli/request.h \
 	src/cli/restore.c \

@@ -151,20 +151,13 @@ void restored_saw(struct spool_box *b, int64_t update_id)
         missing = RESTORED_NEVER;
     text_time(r.taken_at, time);
     if (missing == RESTORED_NEVER)
-        log_warn(
-            b->rec.name,
-            "restored: how many updates came after the backup of %.16sZ and are not in it cannot be told: "
-            "update ids do not go on where it ended",
-            time);
-    else if (missing)
         log_warn(b->rec.name,
-                 "restored: %lld updates (ids %lld to %lld) came after the backup of %.16sZ; Telegram gave "
-                 "them out once "
-                 "and they are not in this spool",
-                 (long long)missing, (long long)r.newest + 1, (long long)update_id - 1, time);
+                 "restored: how many updates since %.16sZ are lost cannot be told from their ids", time);
+    else if (missing)
+        log_warn(b->rec.name, "restored: %lld updates (ids from %lld on) since %.16sZ are lost",
+                 (long long)missing, (long long)r.newest + 1, time);
     else
-        log_info(b->rec.name, "restored: updates go on where the backup of %.16sZ ended; none is missing",
-                 time);
+        log_info(b->rec.name, "restored: no update since %.16sZ is lost", time);
     r.missing = missing;
     write_note(b, &r);
     b->after_restore = true;

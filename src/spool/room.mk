@@ -22,6 +22,7 @@ libspool_a_SOURCES = \
 	src/spool/retain.c src/spool/retain.h \
 	src/spool/retain_archive.c \
 	src/spool/rows.c \
+	src/spool/salvage.c \
 	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \
 	src/spool/verify.c \

@@ -439,6 +439,22 @@ struct spool_restored {
 };
 void spool_restored(struct spool_box *b, struct spool_restored *out);
 
+/* What salvage saved of one box. */
+struct spool_salvaged {
+    char bot[33];
+    enum box box;
+    bool record_known; /* what was set and counted for the box could be read */
+    uint64_t counted;  /* events that it had by its counters */
+    uint64_t waiting, ended;
+    uint64_t unknown; /* of the waiting: whose state could not be read; they may have ended */
+};
+typedef void spool_salvaged_fn(void *arg, const struct spool_salvaged *s);
+/* Puts what can be read of a damaged spool (a directory that opens, see store/repair.h) into a new, empty one: events under
+ * their numbers, keys, positions, the audit log. Commits by itself. Returns 0, or -1 and e. */
+int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, void *arg, struct err *e);
+/* How many events could be read. Returns 0, or -1 and e: it does not open. */
+int spool_salvageable(const char *dir, uint64_t *events, struct err *e);
+
 /* ---- checkpoints: see store/checkpoint.h -------------------------------------------------------- */
 
 #define SPOOL_CHECKPOINT_ID 17

@@ -27,6 +27,8 @@ static const struct family_setting {
 /* Options that have no setter in C: of the database, and of each family. What was deleted gives its room back within
  * days also where nothing is written any more. */
 static const char extra_options[] = "track_and_verify_wals_in_manifest=true;avoid_flush_during_shutdown=true";
+static const char salvage_options[] = "track_and_verify_wals_in_manifest=false;avoid_flush_during_shutdown="
+                                      "true"; /* the log may have been cut */
 static const char extra_family_options[] = "periodic_compaction_seconds=172800";
 
 struct db_range {
@@ -126,15 +128,16 @@ static rocksdb_options_t *family_options_new(const struct db *db, const struct f
     return options_add(o, extra_family_options, e);
 }
 
-static int options_new(struct db *db, bool create, struct err *e)
+static int options_new(struct db *db, enum db_mode mode, struct err *e)
 {
+    bool salvage = mode == DB_POINT || mode == DB_SKIP;
     rocksdb_options_t *base = rocksdb_options_create();
 
-    rocksdb_options_set_create_if_missing(base, create);
+    rocksdb_options_set_create_if_missing(base, mode == DB_CREATE);
     rocksdb_options_set_create_missing_column_families(base, 1);
-    rocksdb_options_set_paranoid_checks(base, 1);
-    rocksdb_options_set_wal_recovery_mode(base,
-                                          0); /* a torn tail is a crash; damage in the middle is refused */
+    rocksdb_options_set_paranoid_checks(base, mode != DB_SKIP); /* 0 goes on behind a damaged record */
+    /* a torn tail is a crash; damage in the middle is refused, unless a person said what to do with it */
+    rocksdb_options_set_wal_recovery_mode(base, mode == DB_POINT ? 2 : mode == DB_SKIP ? 3 : 0);
     rocksdb_options_set_max_open_files(base, 64);
     rocksdb_options_set_max_total_wal_size(base, 16 << 20);
     rocksdb_options_set_manifest_preallocation_size(base, 64 << 10); /* of 4 MB: nearly all would be wasted */
@@ -143,7 +146,7 @@ static int options_new(struct db *db, bool create, struct err *e)
     rocksdb_options_set_keep_log_file_num(base, 2);
     rocksdb_options_set_max_log_file_size(base, 1 << 20);
     rocksdb_options_set_write_buffer_size(base, settings[FAMILY_META].write_buffer);
-    db->options = options_add(base, extra_options, e);
+    db->options = options_add(base, salvage ? salvage_options : extra_options, e);
     return db->options ? 0 : -1;
 }
 
@@ -187,7 +190,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         return NULL;
     }
     db->cache = rocksdb_cache_create_lru((size_t)cache_bytes);
-    if (options_new(db, mode == DB_CREATE, e) < 0 || family_options(db, names, e) < 0) {
+    if (options_new(db, mode, e) < 0 || family_options(db, names, e) < 0) {
         free_options(db);
         free(db);
         return NULL;

@@ -34,7 +34,9 @@ struct db_iter;
 enum db_mode {
     DB_OPEN,
     DB_CREATE, /* only for a directory that is empty or half-made */
-    DB_LOOK    /* changes nothing on disk; nothing may be put or written */
+    DB_LOOK,   /* changes nothing on disk; nothing may be put or written */
+    DB_POINT,  /* of a copy that is repaired: the log up to the first damage, the rest is dropped */
+    DB_SKIP    /* the same: all of the log but the records that are damaged */
 };
 
 /* Opens the database in the directory path. Returns NULL and e: EX_DATAERR if it is damaged or a part of it is gone,
@@ -76,6 +78,10 @@ int db_compact(struct db *db, unsigned *round, struct err *e);
 
 /* Names ("000012.sst") of the table files that are in use, one by one. */
 void db_table_files(struct db *db, void (*each)(void *arg, const char *name, uint64_t bytes), void *arg);
+
+/* Makes an index of the table files in a directory, whatever there was (RocksDB's repair). What is in no table, and tables
+ * that cannot be read whole, are lost: only for copies. Returns 0, or -1 and e. */
+int db_rebuild(const char *path, struct err *e);
 
 /* Reads every row of a family that is on disk, which checks every checksum, without filling the cache. Returns 0 and how
  * many there are; or -1 and e, and how many came before the fault. */

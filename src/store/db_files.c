@@ -84,3 +84,18 @@ int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice
     rocksdb_delete_file_in_range_cf(db->handle, db->families[f], lower.p, lower.n, last.p, last.n, &error);
     return error ? db_take_error(error, e, "cannot remove files of the database") : 0;
 }
+
+int db_rebuild(const char *path, struct err *e)
+{
+    rocksdb_options_t *o = rocksdb_options_create();
+    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+    char *error = NULL;
+
+    rocksdb_block_based_options_set_format_version(t, 5);
+    rocksdb_options_set_block_based_table_factory(o, t);
+    rocksdb_block_based_options_destroy(t);
+    rocksdb_options_set_info_log_level(o, 4);
+    rocksdb_repair_db(o, path, &error);
+    rocksdb_options_destroy(o);
+    return error ? db_take_error(error, e, "cannot rebuild the database") : 0;
+}

@@ -279,7 +279,13 @@ void store_dir_close(struct store_dir *d)
 
 int store_dir_look(const char *path, int *schema, struct err *e)
 {
-    if (read_marker(path, schema, e) < 0)
+    char *ready = xasprintf("%s/" SWAP_READY, path);
+    int rc = read_marker(path, schema, e);
+
+    if (rc == 0 && !*schema) /* the next to open it moves that in place */
+        rc = read_marker(ready, schema, e);
+    free(ready);
+    if (rc < 0)
         return -1;
     if (*schema || (access(path, F_OK) < 0 && errno == ENOENT))
         return 0;

@@ -9,4 +9,6 @@ libstore_a_SOURCES = \
 	src/store/dir.c src/store/dir.h \
 	src/store/swap.c src/store/swap.h \
 	src/store/overlay.c src/store/overlay.h \
+	src/store/log_filter.c src/store/log_filter.h \
+	src/store/repair.c src/store/repair.h \
 	src/store/reserve.c src/store/reserve.h

@@ -1,4 +1,5 @@
 """Checkpoints, verify and export on them, backup, restore and repair, with damage of every kind."""
+import glob
 import json
 import os
 import shutil
@@ -6,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import EX_TEMPFAIL, TGSPOOL, wait_until
+from harness import EX_TEMPFAIL, TGSPOOL, BotApi, Spool, wait_until
 
 EX_DATAERR = 65
 
@@ -160,17 +161,17 @@ def test_only_new_files_are_copied(pulled):
     assert r.returncode == 73 and "no backup and not empty" in r.stderr
 
 
-@pytest.mark.parametrize("point", ["backup.copied=crash@4", "backup.before_publish=crash", "backup.copied=errno:28@5",
-                                   "backup.before_publish=errno:5"])
-def test_a_backup_that_is_cut_short(pulled, point):
+def test_a_backup_that_is_cut_short(pulled):
     backup = os.path.join(pulled.dir, "backup")
     pulled.cli("backup", backup)
-    finish(pulled, 10)
-    r = pulled.cli("backup", backup, code=None, env={"TGSPOOL_FAILPOINTS": point})
-    assert r.returncode != 0
-    assert pulled.cli_json("verify", backup)["ended"] == 0, "the earlier one is there"
-    assert pulled.cli_json("backup", backup)["ended"] == 10
-    assert sorted(os.listdir(backup)) == ["BACKUP", "lock", "state-2"]
+    for n, point in enumerate(("backup.copied=crash@4", "backup.before_publish=crash", "backup.copied=errno:28@5",
+                               "backup.before_publish=errno:5")):
+        finish(pulled, 10)
+        r = pulled.cli("backup", backup, code=None, env={"TGSPOOL_FAILPOINTS": point})
+        assert r.returncode != 0
+        assert pulled.cli_json("verify", backup)["ended"] == 10 * n, "the earlier one is there"
+        assert pulled.cli_json("backup", backup)["ended"] == 10 * n + 10
+        assert sorted(os.listdir(backup)) == ["BACKUP", "lock", f"state-{n + 2}"]
 
 
 def test_a_backup_that_is_killed(pulled):
@@ -219,20 +220,22 @@ def test_no_backup_of_a_damaged_spool(pulled):
     assert pulled.cli_json("verify", backup)["ended"] == 0
 
 
-@pytest.mark.parametrize("point", ["swap.before_commit=crash", "swap.moved_aside=crash", "swap.before_marker=crash"])
-def test_a_restore_that_is_cut_short(pulled, point):
+def test_a_restore_that_is_cut_short(pulled):
     backup = os.path.join(pulled.dir, "backup")
     pulled.cli("backup", backup)
     pulled.stop()
-    shutil.rmtree(pulled.data)
-    assert pulled.cli("restore", backup, code=None, env={"TGSPOOL_FAILPOINTS": point}).returncode == 42
-    if point.startswith("swap.before_commit"):
-        pulled.start(expect_exit=78)
-        assert "did not end: run it again" in pulled.log()
-        pulled.cli("restore", backup)
+    for point in ("swap.before_commit=crash", "swap.moved_aside=crash", "swap.before_marker=crash"):
+        shutil.rmtree(pulled.data)
+        assert pulled.cli("restore", backup, code=None, env={"TGSPOOL_FAILPOINTS": point}).returncode == 42
+        if point.startswith("swap.before_commit"):
+            pulled.start(expect_exit=78)
+            assert "did not end: run it again" in pulled.log()
+            pulled.cli("restore", backup)
+        box = next(b for b in pulled.cli_json("status")["boxes"] if b["box"] == "in")
+        assert box["pending"] == 300 and box["paused"]["deliver"]
+        assert pulled.cli_json("verify")["faults"] == 0
     pulled.start()
-    assert pulled.counts()["pending"] == 300 and pulled.counts()["paused"]["deliver"]
-    assert pulled.cli_json("verify")["faults"] == 0
+    assert pulled.counts()["pending"] == 300
 
 
 def test_an_old_backup_tells_what_is_missing(spool, api):
@@ -269,3 +272,107 @@ def test_an_old_backup_tells_what_is_missing(spool, api):
     spool.stop()
     spool.start()
     assert spool.counts()["restored"]["missing"] == 30
+
+
+# ---- repair
+
+
+def newest(where, pattern):
+    return max(glob.glob(os.path.join(where, "db", pattern)), key=os.path.getsize)
+
+
+DAMAGE = {
+    "lost CURRENT": lambda data: os.unlink(os.path.join(data, "db/CURRENT")),
+    "truncated MANIFEST": lambda data: os.truncate(newest(data, "MANIFEST-*"),
+                                                   os.path.getsize(newest(data, "MANIFEST-*")) // 2),
+    "lost MANIFEST": lambda data: os.unlink(newest(data, "MANIFEST-*")),
+    "flipped bit in a table": lambda data: flip(newest(data, "*.sst")),
+    "flipped bit in the log": lambda data: flip(newest(data, "*.log")),
+}
+WHOLE = ("lost CURRENT", "truncated MANIFEST", "lost MANIFEST")
+
+
+@pytest.fixture(scope="module")
+def broken_soon(request):
+    """A directory as a kill left it, 1,500 updates in tables and log, 60 of them done, to be copied and damaged."""
+    api, spool = BotApi(), Spool()
+    request.addfinalizer(lambda: (spool.close(), api.stop()))
+    spool.add_bot("shop", api_root=api.url)
+    spool.configure(deliver="pull", concurrency=50)
+    api.generate(1000, chats=40, size=700)
+    spool.start()
+    spool.wait_counts(pending=1000)
+    finish(spool, 40)
+    status, made = spool.api("POST", "/v1/checkpoint")  # what was in memory is in tables now
+    assert status == 201 and spool.api("DELETE", "/v1/checkpoint/" + made["id"])[0] == 200
+    wait_until(lambda: not checkpoints(spool), "the checkpoint is gone")
+    api.generate(500, chats=40, size=700)
+    spool.wait_counts(pending=1460)
+    finish(spool, 20)
+    spool.kill()
+    shutil.copytree(spool.data, spool.data + ".good")
+    return spool
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_repair(broken_soon, damage):
+    spool = broken_soon
+    shutil.rmtree(spool.data)
+    shutil.copytree(spool.data + ".good", spool.data)
+    DAMAGE[damage](spool.data)
+    before = {f: open(f, "rb").read() for f in files_of(os.path.join(spool.data, "db"))}
+    r = spool.cli("verify", code=None)
+    assert r.returncode == EX_DATAERR and "next: tgspool repair" in r.stderr, r.stderr
+    r = spool.cli("--json", "repair", code=None)
+    assert {f: open(f, "rb").read() for f in files_of(os.path.join(spool.data, "db"))} == before, "only copies"
+    assert not [n for n in os.listdir(spool.data) if n.startswith(("repair", "preparing", "incoming", "damaged"))]
+    if damage in WHOLE:
+        account = json.loads(r.stdout)
+        assert not account["before"] and account["log_lost"] == 0
+        assert account["after"]["events"] == {"rows": 1500, "whole": True}
+        account = spool.cli_json("repair", "--apply")
+    else:
+        assert r.returncode == EX_DATAERR and "tgspool repair --fresh" in r.stderr, r.stderr
+        account = spool.cli_json("repair", "--fresh")
+        box = next(b for b in account["boxes"] if b["box"] == "in")
+        saved = box["waiting"] + box["ended"]
+        assert box["counted"] == 1500 and 1290 <= saved < 1500, account
+        assert account["log_lost"] == (damage == "flipped bit in the log")
+    kept = {f[len(account["aside"]):]: open(f, "rb").read() for f in files_of(account["aside"]) if "/db/" in f}
+    assert kept == {f[len(spool.data):]: b for f, b in before.items()}, "the damaged one, untouched"
+    found = spool.cli_json("verify")
+    assert found["faults"] == 0 and spool.cli_json("status")["generation"] == found["generation"]
+    status = next(b for b in spool.cli_json("status")["boxes"] if b["box"] == "in")
+    assert status["paused"] == {"intake": False, "deliver": True} and status["processing"] == 0
+    if damage in WHOLE:
+        assert (status["pending"], status["done"]) == (1440, 60)
+    assert "all well" in spool.cli("repair")
+    shutil.rmtree(account["aside"])
+
+
+def test_repair_keeps_away_from_a_daemon(pulled):
+    r = pulled.cli("repair", "--fresh", code=None)
+    assert r.returncode == EX_TEMPFAIL and "in use by process" in r.stderr
+    pulled.stop()
+    assert "all well" in pulled.cli("repair")
+    os.unlink(os.path.join(pulled.data, "SPOOL"))
+    os.unlink(os.path.join(pulled.data, "db/CURRENT"))
+    pulled.cli("repair", "--fresh")
+    pulled.start()
+    assert pulled.counts()["pending"] == 300 and pulled.counts()["paused"]["deliver"]
+
+
+def test_fresh_mends_what_does_not_fit(spool, api):
+    spool.configure(deliver="pull")
+    spool.start(env={"TGSPOOL_FAILPOINTS": "rows.lose_order=errno:5@3"})
+    api.generate(10, chats=1)
+    spool.wait_counts(pending=10)
+    spool.stop()
+    r = spool.cli("repair", code=None)
+    assert r.returncode == EX_DATAERR and "--fresh" in r.stderr
+    spool.cli("repair", "--fresh")
+    assert spool.cli_json("verify") == {**spool.cli_json("verify"), "faults": 0, "unfinished": 10}
+    spool.start()
+    spool.cli("resume", "shop")
+    finish(spool, 10)
+    spool.wait_counts(done=10)

@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	tests/spool/test-outcomes \
 	tests/spool/test-overlay \
 	tests/spool/test-people \
+	tests/spool/test-repair \
 	tests/spool/test-restart \
 	tests/spool/test-restored \
 	tests/spool/test-retain \
@@ -48,6 +49,8 @@ tests_spool_test_overlay_SOURCES = tests/spool/test-overlay.c
 tests_spool_test_overlay_LDADD = libstore.a libbase.a -lcmocka
 tests_spool_test_people_SOURCES = tests/spool/test-people.c $(SPOOL_WORLD)
 tests_spool_test_people_LDADD = $(SPOOL_LIBS)
+tests_spool_test_repair_SOURCES = tests/spool/test-repair.c $(SPOOL_WORLD)
+tests_spool_test_repair_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restart_SOURCES = tests/spool/test-restart.c $(SPOOL_WORLD)
 tests_spool_test_restart_LDADD = $(SPOOL_LIBS)
 tests_spool_test_restored_SOURCES = tests/spool/test-restored.c $(SPOOL_WORLD)
