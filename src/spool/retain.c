@@ -12,7 +12,7 @@
 #include "spool/retain.h"
 
 #define BLOCKED_MS MINUTES(1)   /* an event whose calls are unfinished is looked at again so soon */
-#define RUN_MANY 20000          /* events in a run: its range is deleted; */
+#define RUN_MANY 5000           /* events in a run: its range is deleted; */
 #define RUN_SOME 1000           /* also one of so many, */
 #define RUN_EVERY_MS MINUTES(1) /* but not sooner than this after the one before */
 #define AUDIT_EVERY_MS HOURS(1) /* at least between two deletions of audit rows */
@@ -204,10 +204,14 @@ static uint64_t heir(struct spool_box *b, const struct event *ev)
     return other != ev->seq && row_find_state(b, other, &c, &newer) > 0 ? other : ev->replay_of;
 }
 
-static void forget_id(struct spool_box *b, const struct event *ev)
+static void forget_id(struct spool_box *b, const struct event *ev, bool replayed)
 {
     uint64_t newest;
 
+    if (!ev->replay_of && !replayed) { /* nobody else has it: spares a read */
+        row_delete_id(b, ev);
+        return;
+    }
     if (row_id(b, ev, &newest) <= 0 || newest != ev->seq)
         return;
     struct event left = {.has_update_id = ev->has_update_id,
@@ -227,7 +231,7 @@ static void remove_event(struct spool_box *b, enum ended_class c, const struct r
     row_delete(b, FAMILY_STATES, key_state(b->bot_id, b->which, c, it->seq));
     row_delete(b, FAMILY_EVENTS, key_event(b->bot_id, b->which, it->seq));
     if (ev)
-        forget_id(b, ev);
+        forget_id(b, ev, it->replayed_as);
     box_count(b, c == CLASS_DONE ? COUNT_DONE : COUNT_DEAD, -1);
     if (it->settled)
         box_count(b, COUNT_DEAD_SETTLED, -1);
@@ -269,7 +273,11 @@ static void retain_class(struct spool_box *b, enum ended_class c)
 {
     struct spool *sp = b->sp;
     struct retain_item items[WORK_PER_TICK];
-    struct look l = {.box = b, .class = c, .items = items, .max = sp->work_left, .front = b->rec.next_seq};
+    struct look l = {.box = b,
+                     .class = c,
+                     .items = items,
+                     .max = sp->work_left < RETAIN_PER_TICK ? sp->work_left : RETAIN_PER_TICK,
+                     .front = b->rec.next_seq};
     int64_t at = TIME_NEVER;
     bool gone = false;
 

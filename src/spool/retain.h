@@ -4,6 +4,7 @@
 
 #include "spool/internal.h"
 
+#define RETAIN_PER_TICK 100        /* events of WORK_PER_TICK: each is read */
 #define RETAIN_EVERY_MS SECONDS(1) /* after a look that removed something, unless more is due */
 
 /* An ended event whose time since its end is up. */

@@ -23,6 +23,7 @@ check_PROGRAMS += \
 	tests/spool/test-restored \
 	tests/spool/test-retain \
 	tests/spool/test-serve \
+	tests/spool/test-space \
 	tests/spool/test-ticks \
 	tests/spool/test-verify
 endif
@@ -59,6 +60,8 @@ tests_spool_test_retain_SOURCES = tests/spool/test-retain.c $(SPOOL_VERBS)
 tests_spool_test_retain_LDADD = $(SPOOL_LIBS)
 tests_spool_test_serve_SOURCES = tests/spool/test-serve.c $(SPOOL_VERBS)
 tests_spool_test_serve_LDADD = $(SPOOL_LIBS)
+tests_spool_test_space_SOURCES = tests/spool/test-space.c $(SPOOL_WORLD)
+tests_spool_test_space_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)
 tests_spool_test_ticks_LDADD = $(SPOOL_LIBS)
 tests_spool_test_verify_SOURCES = tests/spool/test-verify.c $(SPOOL_WORLD)
