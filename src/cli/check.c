@@ -117,44 +117,46 @@ static char *existing_parent(const char *path)
     }
 }
 
-/* Returns whether the spool's directory is there and can be used. */
-static bool check_dir(struct check *c)
+/* Returns whether the directory that an option names is there and can be used. */
+static bool check_dir(struct check *c, const char *what, const char *option, const char *dir)
 {
-    static const char mount_advice[] = "mount it for writing, or set spool.dir to another file system";
-    const char *dir = c->config->dir;
+    char *mount_advice = xasprintf("mount it for writing, or set %s to another file system", option);
     struct stat st;
 
     if (stat(dir, &st) < 0) {
         char *parent = existing_parent(dir);
         if (errno != ENOENT)
-            tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user", "cannot look at %s: %s", dir,
+            tell(c, BAD, EX_NOPERM, what, "run this as the daemon's user", "cannot look at %s: %s", dir,
                  strerror(errno));
         else if (is_read_only(parent))
-            tell(c, BAD, EX_CANTCREAT, "spool", mount_advice, "%s is not there, and %s is read-only", dir,
+            tell(c, BAD, EX_CANTCREAT, what, mount_advice, "%s is not there, and %s is read-only", dir,
                  parent);
         else if (access(parent, W_OK) < 0)
-            tell(c, BAD, EX_NOPERM, "spool", "make it, and give it to the daemon's user, with mode 0700",
+            tell(c, BAD, EX_NOPERM, what, "make it, and give it to the daemon's user, with mode 0700",
                  "%s is not there, and cannot be made by this user", dir);
         else
-            tell(c, GOOD, 0, "spool", NULL, "%s is not there yet; `run` makes it", dir);
+            tell(c, GOOD, 0, what, NULL, "%s is not there yet; `run` makes it", dir);
         check_space(c, parent);
         free(parent);
+        free(mount_advice);
         return false;
     }
-    char *chmod = xasprintf("chmod 0700 %s", dir);
+    char *chmod = xasprintf("chmod 0700 %s", dir), *set = xasprintf("set %s to a directory", option);
     if (!S_ISDIR(st.st_mode))
-        tell(c, BAD, EX_CONFIG, "spool", "set spool.dir to a directory", "%s is not a directory", dir);
+        tell(c, BAD, EX_CONFIG, what, set, "%s is not a directory", dir);
     else if (is_read_only(dir))
-        tell(c, BAD, EX_IOERR, "spool", mount_advice, "%s is on a read-only file system", dir);
+        tell(c, BAD, EX_IOERR, what, mount_advice, "%s is on a read-only file system", dir);
     else if (access(dir, R_OK | W_OK | X_OK) < 0)
-        tell(c, BAD, EX_NOPERM, "spool", "run this as the daemon's user",
+        tell(c, BAD, EX_NOPERM, what, "run this as the daemon's user",
              "%s cannot be used by this user (uid %ld)", dir, (long)getuid());
     else if (st.st_mode & 077)
-        tell(c, DOUBTFUL, 0, "spool", chmod, "others than its owner can look into %s (mode %04o)", dir,
+        tell(c, DOUBTFUL, 0, what, chmod, "others than its owner can look into %s (mode %04o)", dir,
              (unsigned)st.st_mode & 07777);
     else
-        tell(c, GOOD, 0, "spool", NULL, "%s (mode %04o)", dir, (unsigned)st.st_mode & 07777);
+        tell(c, GOOD, 0, what, NULL, "%s (mode %04o)", dir, (unsigned)st.st_mode & 07777);
     free(chmod);
+    free(set);
+    free(mount_advice);
     check_space(c, dir);
     return S_ISDIR(st.st_mode) && !is_read_only(dir) && access(dir, R_OK | W_OK | X_OK) == 0;
 }
@@ -435,7 +437,9 @@ static void check_all(struct check *c)
          s->config->n_bots == 1 ? "bot" : "bots");
     for (size_t i = 0; i < s->config->n_warnings; i++)
         tell(c, DOUBTFUL, 0, "config", "correct it in the config", "%s", s->config->warnings[i]);
-    bool dir_usable = check_dir(c);
+    bool dir_usable = check_dir(c, "spool", "spool.dir", c->config->dir);
+    if (c->config->archive_dir)
+        check_dir(c, "archive", "spool.archive_dir", c->config->archive_dir);
     check_store(c, dir_usable);
     check_group(c);
     check_socket(c);

@@ -219,6 +219,17 @@ static void print_disk(const struct json *disk)
     free(held);
 }
 
+static void warn_retention(const struct json *retention, int64_t now)
+{
+    int64_t since = show_ms(retention, "failing_since");
+    char *trouble = show_text(retention, "trouble"), age[32];
+
+    if (since)
+        cli_warn("tgspool check", "the archive fails since %s, so nothing is removed: %s",
+                 show_age(since, now, age), trouble);
+    free(trouble);
+}
+
 static void print_status(const struct json *v, bool in_process)
 {
     const struct json *boxes = json_get(v, "boxes");
@@ -238,6 +249,7 @@ static void print_status(const struct json *v, bool in_process)
     }
     warn_children(json_get(v, "children"));
     print_disk(json_get(v, "disk"));
+    warn_retention(json_get(v, "retention"), now);
     for (size_t i = 0; i < json_length(boxes); i++)
         warn_box(json_item(boxes, i), now);
 }

@@ -76,6 +76,7 @@ struct config {
     int64_t retain_done_ms, retain_dead_ms; /* after the end */
     int64_t dedupe_ms;                      /* after the arrival */
     int64_t retain_audit_ms;
+    char *archive_dir; /* NULL: none */
     int64_t cache_bytes;
     unsigned max_children; /* of exec and worker, all bots together */
     char *socket;

@@ -52,7 +52,11 @@ static const struct option rows[] = {
     {.section = SECTION_SPOOL, .name = "retain_audit", .type = OPTION_TIME, .offset = IN_CONFIG(retain_audit_ms),
      .min = SECONDS(1), .max = HOURS(24 * 3650), .def = "90d", .reloadable = true,
      .text = "How long it is known who replayed or discarded what."},
-    PLANNED(SECTION_SPOOL, "archive_dir"),
+    {.section = SECTION_SPOOL, .name = "archive_dir", .type = OPTION_PATH, .offset = IN_CONFIG(archive_dir),
+     .min = 1, .max = PATH_BYTES,
+     .text = "A directory in which updates and calls are kept for good before they are removed: as lines of an export, one "
+             "compressed file a day, which zcat FILE | tgspool import puts back. While it cannot be written, nothing is "
+             "removed. Unset: they are not kept. It is made with mode 0700 if it is missing."},
     {.section = SECTION_SPOOL, .name = "max_db", .type = OPTION_SIZE, .offset = IN_CONFIG(max_db),
      .min = 0, .max = INT64_C(16) << 40, .def = "2G", .reloadable = true,
      .text = "How large the database may become: there intake stops until it is smaller, and at nine tenths of it a "

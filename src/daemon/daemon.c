@@ -27,6 +27,7 @@
 #include "daemon/watching.h"
 #include "net/listen.h"
 #include "net/loop.h"
+#include "ops/archive.h"
 #include "ops/disk.h"
 #include "proc/files.h"
 #include "serve/api.h"
@@ -47,6 +48,7 @@ struct daemon {
     struct api *api;
     struct listeners listeners;
     struct socket_server *socket;
+    struct archive *archive; /* NULL: none */
     struct disk *disk;
     struct watching *watching;
     struct happened happened;
@@ -286,6 +288,9 @@ static int open_spool(struct daemon *d, const struct config *c, struct err *e)
     d->disk = disk_new(c->dir, NULL);
     disk_configure(d->disk, c);
     watch_disk(d, d->started_at);
+    if (c->archive_dir && !(d->archive = archive_new(c->archive_dir, e)))
+        return option_err_prefix(e, c, NULL, "archive_dir");
+    spool_set_archiver(d->spool, d->archive ? archive_step : NULL, d->archive);
     return 0;
 }
 
@@ -361,6 +366,7 @@ static void stop_all(struct daemon *d)
     bots_clear(&d->bots);
     if (d->spool)
         spool_close(d->spool);
+    archive_free(d->archive);
     disk_free(d->disk);
     loop_free(d->loop);
 }

@@ -131,6 +131,21 @@ static void write_commits(struct json_out *j, const struct spool *sp)
     json_object_end(j);
 }
 
+/* What is removed by itself, and why not. */
+static void write_retention(struct json_out *j, const struct spool *sp)
+{
+    struct spool_retention_status s;
+
+    spool_retention_status(sp, &s);
+    json_key(j, "retention");
+    json_object(j);
+    json_kv_uint(j, "removed", s.removed);
+    json_kv_uint(j, "archived", s.archived);
+    event_write_time(j, "failing_since", s.failing_since);
+    json_kv_cstr(j, "trouble", s.failing_since ? s.trouble : NULL);
+    json_object_end(j);
+}
+
 void api_status(struct api_call *c, const struct api_request *r, const struct params *p)
 {
     const struct api *api = c->api;
@@ -163,6 +178,7 @@ void api_status(struct api_call *c, const struct api_request *r, const struct pa
     for (struct spool_box *b = spool_next_box(api->sp, NULL); b; b = spool_next_box(api->sp, b))
         write_box(&j, api, b);
     json_array_end(&j);
+    write_retention(&j, api->sp);
     write_commits(&j, api->sp);
     if (api->hooks.disk_status) {
         json_key(&j, "disk");

@@ -208,7 +208,6 @@ MISTAKES = {
     "a bad word": (("deliver: pull", "deliver: pigeon"), 8, ["pigeon", "exec", "worker", "http", "pull"]),
     "an option that does not apply": (("deliver: pull", "deliver: pull\n    url: http://127.0.0.1/"), 9, ["url"]),
     "a needed option is missing": (("deliver: pull", "deliver: exec"), None, ["command"]),
-    "a planned option": (("  dir:", "  archive_dir: /x\n  dir:"), 2, ["archive_dir", "planned"]),
     "a planned word": (("deliver: pull", "deliver: redis"), 8, ["redis", "planned"]),
     "a bad bot name": (("shop:", "sh op:"), 6, ["sh op"]),
     "a list for a word": (("deliver: pull", "deliver: [pull]"), 8, ["deliver"]),

@@ -249,7 +249,7 @@ static const struct {
     {"alerts:\n  telegram: shop @\n" EXEC, "f:2:13:", "BOT CHAT_ID"},
     {"alerts:\n  proxy_file: /p\n" EXEC, "f:2:15:", "alerts.proxy_file needs url_file or telegram"},
     {"alerts:\n  url: http://x/\n" EXEC, "f:2:3:", "name that by url_file"},
-    {"spool:\n  archive_dir: /x\n" EXEC, "f:2:3:", "planned for a later version"},
+    {"spool:\n  archive_dir: x\n" EXEC, "f:2:16:", "an absolute path"},
     {"spool:\n  dedupe_for: 47h\n" EXEC, "f:2:15:", "a time of 2d to"},
     {EXEC "    intake: push\n", "f:5:13:", "accepted: poll, webhook or none"},
     {EXEC "    deliver: redis\n",
