@@ -53,6 +53,12 @@ def end_process(process, sig=signal.SIGTERM, timeout=40):
         raise AssertionError(f"{process.args[0]} did not end on signal {int(sig)}")
 
 
+def has_failpoints():
+    """Whether the daemon was built with --enable-failpoints."""
+    with open(TGSPOOL, "rb") as f:
+        return b"TGSPOOL_FAILPOINTS" in f.read()
+
+
 def free_port():
     """A port that nobody listens on now."""
     with socket.socket() as s:

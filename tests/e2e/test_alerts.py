@@ -8,14 +8,10 @@ import time
 
 import pytest
 
-from harness import EX_CONFIG, EX_UNAVAILABLE, TGSPOOL, TOKEN, wait_until
+from harness import EX_CONFIG, EX_UNAVAILABLE, TOKEN, has_failpoints, wait_until
 
 SECRET_PATH = "/hook/SECRET-of-the-url-5678"
 EX_IOERR = 74
-
-
-def has_failpoints():
-    return b"TGSPOOL_FAILPOINTS" in open(TGSPOOL, "rb").read()
 
 
 class Url:

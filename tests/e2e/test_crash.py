@@ -6,13 +6,9 @@ import subprocess
 
 import pytest
 
-from harness import TGSPOOL, wait_until
+from harness import has_failpoints, wait_until
 
 UPDATES, CHATS, KILLS, SLOTS = 5000, 40, 20, 4
-
-
-def has_failpoints():
-    return b"TGSPOOL_FAILPOINTS" in open(TGSPOOL, "rb").read()
 
 
 def wait_crash(spool):
