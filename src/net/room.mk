@@ -6,13 +6,15 @@ libnet_a_SOURCES = \
 	src/net/connect.c src/net/connect.h \
 	src/net/dial.c src/net/dial.h \
 	src/net/dns.c src/net/dns.h \
+	src/net/http_call.c \
+	src/net/http_call_read.c \
 	src/net/http_client.c src/net/http_client.h \
 	src/net/http_conn.c src/net/http_conn.h \
 	src/net/http_read.c \
 	src/net/http_reply.c \
 	src/net/http_unread.c \
 	src/net/http_origin.c src/net/http_origin.h \
-	src/net/http_pool.c src/net/http_pool.h \
+	src/net/http_pool.c src/net/http_pool.h src/net/http_pool_in.h \
 	src/net/http_server.c src/net/http_server.h \
 	src/net/listen.c src/net/listen.h \
 	src/net/loop.c src/net/loop.h \
