@@ -44,7 +44,7 @@ static int by_lock(struct still *s, const struct cli *cli, struct err *e)
     if (store_dir_look(c->dir, &schema, e) < 0)
         ;
     else if (!schema)
-        err_set(e, EX_NOINPUT, "there is no spool at %s", c->dir);
+        err_set(e, EX_UNAVAILABLE, "there is no spool at %s", c->dir);
     else if ((s->lock_fd = store_dir_lock(c->dir, e)) >= 0)
         rc = 0;
     config_free(c);

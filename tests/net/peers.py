@@ -197,10 +197,10 @@ class Certificates:
         self.dir = directory
         self._openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem")
         self._openssl("req", "-x509", "-new", "-key", "key.pem", "-subj", "/CN=test signer", "-days", "2",
-                      "-out", "ca.pem")
+                      "-addext", "keyUsage=critical,keyCertSign", "-out", "ca.pem")
         self._sign("good", "DNS:good.test,IP:127.0.0.1")
         self._sign("other", "DNS:other.test,DNS:*.another.test")
-        self._sign("expired", "DNS:good.test", "-days", "-1")
+        self._sign("expired", "DNS:good.test", expired=True)
         self._openssl("req", "-x509", "-new", "-key", "key.pem", "-subj", "/CN=good.test", "-days", "2",
                       "-addext", "subjectAltName=DNS:good.test", "-out", "self.pem")
         self.ca = str(directory / "ca.pem")
@@ -208,11 +208,20 @@ class Certificates:
     def _openssl(self, *args):
         subprocess.run(["openssl", *args], cwd=self.dir, check=True, capture_output=True)
 
-    def _sign(self, name, names, *days):
-        (self.dir / "ext").write_text(f"subjectAltName={names}\n")
+    def _sign(self, name, names, expired=False):
+        (self.dir / "ext").write_text(f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\n")
         self._openssl("req", "-new", "-key", "key.pem", "-subj", f"/CN={name}", "-out", "csr.pem")
-        self._openssl("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "key.pem", "-CAcreateserial",
-                      *(days or ("-days", "2")), "-extfile", "ext", "-out", f"{name}.pem")
+        if not expired:
+            self._openssl("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "key.pem", "-CAcreateserial",
+                          "-days", "2", "-extfile", "ext", "-out", f"{name}.pem")
+            return
+        # x509 knows no dates before OpenSSL 3.4, and no negative days after it
+        (self.dir / "ca.db").write_text("")
+        (self.dir / "ca.cnf").write_text("[ca]\ndefault_ca=c\n[c]\ndatabase=ca.db\nrand_serial=yes\npolicy=p\n"
+                                         "default_md=sha256\nunique_subject=no\n[p]\ncommonName=supplied\n")
+        self._openssl("ca", "-batch", "-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "key.pem", "-in", "csr.pem",
+                      "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-notext", "-outdir", ".",
+                      "-extfile", "ext", "-out", f"{name}.pem")
 
     def server(self, name, newest=None):
         """An SSL context that shows the certificate `name`; `newest` is a protocol too old for us."""
