@@ -288,9 +288,17 @@ static int open_spool(struct daemon *d, const struct config *c, struct err *e)
     d->disk = disk_new(c->dir, NULL);
     disk_configure(d->disk, c);
     watch_disk(d, d->started_at);
-    if (c->archive_dir && !(d->archive = archive_new(c->archive_dir, e)))
+    return 0;
+}
+
+static int open_archive(struct daemon *d, const struct config *c, struct err *e)
+{
+    if (!c->archive_dir)
+        return 0;
+    d->archive = archive_new(c->archive_dir, e);
+    if (!d->archive)
         return option_err_prefix(e, c, NULL, "archive_dir");
-    spool_set_archiver(d->spool, d->archive ? archive_step : NULL, d->archive);
+    spool_set_archiver(d->spool, archive_step, d->archive);
     return 0;
 }
 
@@ -403,7 +411,7 @@ int daemon_run(const char *config_path, struct err *e)
     watching_look_at(d.watching, d.disk);
     log_info(NULL, "tgspool " PACKAGE_VERSION " starts: %zu %s, spool in %s", c->n_bots,
              c->n_bots == 1 ? "bot" : "bots", c->dir);
-    if (watching_prepare(d.watching, setup, e) || reload_apply(&d.bots, setup, e))
+    if (open_archive(&d, c, e) || watching_prepare(d.watching, setup, e) || reload_apply(&d.bots, setup, e))
         goto failed;
     watching_switch(d.watching, setup);
     setup = NULL; /* the bots' now */

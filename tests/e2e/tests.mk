@@ -23,6 +23,7 @@ EXTRA_DIST += \
 	tests/e2e/test_libraries.py \
 	tests/e2e/test_page.py \
 	tests/e2e/test_proxy.py \
+	tests/e2e/test_retain.py \
 	tests/e2e/test_reload.py \
 	tests/e2e/test_running.py \
 	tests/e2e/test_units.py \
