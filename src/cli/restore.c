@@ -21,7 +21,7 @@ static int must_be_empty(void *arg, const char *name, struct err *e)
 {
     const char *dir = arg;
 
-    if (store_dir_is_aside(name) || !strcmp(name, SWAP_PREPARING))
+    if (store_dir_is_aside(name) || !strcmp(name, SWAP_PREPARING) || !strcmp(name, STORE_ALERTED))
         return 0;
     err_set(e, EX_CANTCREAT,
             "%s is not empty (it holds \"%s\"), and a backup is put back into an empty directory only: end "

@@ -179,6 +179,35 @@ def test_store_that_fails(spool, api, all_three):
     spool.stop()
 
 
+def test_a_full_disk_and_damage(spool, api, all_three):
+    """That too little is free is told at once; a changed byte when it is read."""
+    spool.configure(deliver="pull", concurrency=300, alerts=all_three.options)
+    api.generate(300, chats=300)
+    spool.start()
+    spool.wait_counts(pending=300)
+    spool.cli("verify")  # by a checkpoint, so that all is in tables
+    spool.configure(spool={"min_free": "8000G"})
+    spool.process.send_signal(signal.SIGHUP)
+    got = all_three.wait("disk", "firing")
+    assert got["value"] > 0 and got["bot"] is None
+    spool.stop()
+
+    tables = [os.path.join(d, n) for d, _, names in os.walk(spool.data) for n in names if n.endswith(".sst")]
+    with open(max(tables, key=os.path.getsize), "r+b") as f:  # among its first rows
+        f.seek(500)
+        byte = f.read(1)[0]
+        f.seek(500)
+        f.write(bytes([byte ^ 4]))
+    spool.start()
+
+    def told():
+        spool.api("POST", "/v1/claim", {"bot": "shop", "max": 100})
+        return all_three.count("corruption")
+    wait_until(told, "damage is told", 40)
+    got = all_three.wait("corruption", "firing")
+    assert "the store is damaged" in got["message"] and got["next"] == "tgspool verify"
+
+
 def test_destinations_that_fail_disturb_nobody(spool, api, all_three):
     """The URL hangs, Telegram says 429, the command gets all; then they work again, and nothing was lost."""
     block = spool.write("block", "")

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from harness import end_process, free_port, wait_until
+from harness import EX_UNAVAILABLE, end_process, free_port, wait_until
 
 USER, PASSWORD = "bird", "secret-proxy-word"
 
@@ -101,3 +101,18 @@ def test_names_are_resolved_where_the_scheme_says(proxied):
     spool.wait_log("intake fails")
     text = next(line for line in spool.log().splitlines() if "intake fails" in line)
     assert ("proxy" in text) == (scheme != "socks5"), text
+
+
+def test_alerts_go_through(proxied):
+    """By alerts.proxy_file and, for Telegram, with the bot's ca_file."""
+    _, proxy, api, spool, _ = proxied
+    url = spool.write("alert.url", f"https://localhost:{api.port}/\n")  # there, but of no certificate that is believed
+    spool.configure(alerts={"telegram": "shop 42", "url_file": url, "proxy_file": spool.bots["shop"]["proxy_file"]})
+    said = spool.cli("alert-test", code=EX_UNAVAILABLE).splitlines()
+    assert said[1] == "telegram  delivered" and said[0].startswith("url       FAILED: ") and "certificate" in said[0]
+    assert len(api.log(method="sendMessage")) == 1
+    proxy.stop()
+    said = spool.cli("alert-test", code=EX_UNAVAILABLE).splitlines()
+    assert all("FAILED" in line and PASSWORD not in line for line in said), said
+    assert len(api.log(method="sendMessage")) == 1, "nothing goes around the proxy"
+    proxy.start()
