@@ -23,31 +23,38 @@ void alerting_policy(const struct setup *s, struct alert_policy *out)
                                  .repeat_ms = s->config->alert_repeat_ms};
 }
 
+/* By the configuration of that moment. */
 static int reread_token(void *arg, struct buf *out, struct err *e)
 {
-    const struct setup *s = arg;
+    const struct setup *s = *(struct setup *const *)arg;
     const struct bot_config *bot = config_alert_bot(s->config, NULL);
     char *token;
     int64_t id;
 
+    if (!bot)
+        return err_set(e, EX_CONFIG, "alerts.telegram is gone from the config");
     if (secrets_read_token(s->config, bot, &token, &id, e) < 0)
         return -1;
-    buf_add_str(out, token);
+    if (id == s->secrets[bot - s->config->bots].bot_id)
+        buf_add_str(out, token);
     explicit_bzero(token, strlen(token));
     free(token);
-    return 0;
+    return out->n ? 0 : err_set(e, EX_CONFIG, "the token is another bot's now");
 }
 
-struct alert_post *alerting_post(struct loop *l, const struct setup *s, bool once, struct err *e)
+struct alert_post *alerting_post(struct loop *l, const struct setup *s, struct setup *const *current,
+                                 bool once, struct err *e)
 {
     const struct config *c = s->config;
     const char *chat;
     const struct bot_config *bot = config_alert_bot(c, &chat);
-    struct alert_telegram_options telegram = {.bot = bot,
-                                              .proxy_url = s->alerts.proxy_url,
-                                              .chat = chat,
-                                              .reread_token = reread_token,
-                                              .reread_arg = (void *)(uintptr_t)s};
+    struct alert_telegram_options telegram = {
+        .bot = bot,
+        .proxy_url = s->alerts.proxy_url,
+        .chat = chat,
+        .reread_token = reread_token,
+        .reread_arg = (void *)(uintptr_t)current,
+    };
 
     if (bot)
         telegram.token = s->secrets[bot - c->bots].token;
@@ -114,10 +121,10 @@ static void on_look(void *arg)
     buf_free(&json);
 }
 
-static struct alert_trial *trial_new(struct loop *l, const struct setup *s, const struct alert *a, int64_t ms,
-                                     alert_told_fn *told, void *arg, struct err *e)
+static struct alert_trial *trial_new(struct loop *l, struct setup *const *s, const struct alert *a,
+                                     int64_t ms, alert_told_fn *told, void *arg, struct err *e)
 {
-    struct alert_post *post = alerting_post(l, s, true, e);
+    struct alert_post *post = alerting_post(l, *s, s, true, e);
 
     if (!post)
         return NULL;
@@ -133,7 +140,7 @@ static struct alert_trial *trial_new(struct loop *l, const struct setup *s, cons
     return t;
 }
 
-struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, int64_t wait_ms,
+struct alert_trial *alert_trial_new(struct loop *l, struct setup *const *s, int64_t wait_ms,
                                     alert_told_fn *told, void *arg, struct err *e)
 {
     struct alert a;
@@ -166,11 +173,10 @@ static void alone_told(void *arg, struct slice json)
     loop_stop(a->loop);
 }
 
-static int send_alone(const struct setup *s, const struct alert *a, int64_t ms, struct buf *json,
-                      struct err *e)
+static int send_alone(struct setup *s, const struct alert *a, int64_t ms, struct buf *json, struct err *e)
 {
     struct alone alone = {loop_new(), json};
-    struct alert_trial *t = trial_new(alone.loop, s, a, ms, alone_told, &alone, e);
+    struct alert_trial *t = trial_new(alone.loop, &s, a, ms, alone_told, &alone, e);
 
     if (t)
         loop_run(alone.loop, NULL, NULL);
@@ -179,7 +185,7 @@ static int send_alone(const struct setup *s, const struct alert *a, int64_t ms, 
     return t ? 0 : -1;
 }
 
-void alerting_send_now(const struct setup *s, const struct alert *a, int64_t ms)
+void alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
 {
     struct err e = ERR_NONE;
     struct buf json = BUF_EMPTY;

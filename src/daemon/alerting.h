@@ -16,20 +16,22 @@ struct alert_policy;
 struct loop;
 struct setup;
 
-/* See alert_post_new. The setup must outlive it. */
-struct alert_post *alerting_post(struct loop *l, const struct setup *s, bool once, struct err *e);
+/* See alert_post_new. current: where the setup in force is found at any later time, of which a refused token is read
+ * anew. */
+struct alert_post *alerting_post(struct loop *l, const struct setup *s, struct setup *const *current,
+                                 bool once, struct err *e);
 void alerting_policy(const struct setup *s, struct alert_policy *out);
 
 /* Sends one alert to every destination, and waits for that at most `ms`; runs a loop of its own. Says in the log where
  * it did not arrive. */
-void alerting_send_now(const struct setup *s, const struct alert *a, int64_t ms);
+void alerting_send_now(struct setup *s, const struct alert *a, int64_t ms);
 
 /* A test alert to every destination, on a running loop. told is called once, from the loop, when all have answered or
  * wait_ms are over, with
  *     {"destinations":[{"name","delivered": bool,"why": sentence or null}]}
  * Returns NULL and e where a destination cannot be used at all. */
 typedef void alert_told_fn(void *arg, struct slice json);
-struct alert_trial *alert_trial_new(struct loop *l, const struct setup *s, int64_t wait_ms,
+struct alert_trial *alert_trial_new(struct loop *l, struct setup *const *s, int64_t wait_ms,
                                     alert_told_fn *told, void *arg, struct err *e);
 void alert_trial_free(struct alert_trial *t); /* before or inside told; NULL is harmless */
 

@@ -133,6 +133,7 @@ static void hide_login(const struct buf *url)
         log_add_secret(slice_make(colon + 1, (size_t)(at - colon - 1)));
 }
 
+#define URL_SECRET_MIN 12 /* a shorter path says nothing, and may be a word of the log */
 #define SCHEME(s) (1u << (s))
 
 /* A private file with a URL of one of these schemes. */
@@ -174,6 +175,9 @@ static int read_alert_url(const char *path, char **out, struct err *e)
                       "http:// or https://, then [USER:PASSWORD@]HOST[:PORT][/PATH]", &b, e);
 
     if (rc == 0) {
+        const char *path_of_url = strchr(strstr(b.p, "://") + 3, '/');
+        if (path_of_url && strlen(path_of_url) >= URL_SECRET_MIN)
+            log_add_secret(slice_str(path_of_url));
         log_add_secret(buf_slice(&b));
         *out = buf_steal(&b);
     }

@@ -52,7 +52,7 @@ static void stamp(char *const paths[STAMPS])
     }
 }
 
-void unstarted_tell(const struct setup *s, const struct err *e)
+void unstarted_tell(struct setup *s, const struct err *e)
 {
     char *paths[STAMPS];
     struct alert a;

@@ -12,7 +12,7 @@ struct config;
 struct setup;
 
 /* e: why the store was not opened. Takes at most 15 s. That another process has it open is no alert. */
-void unstarted_tell(const struct setup *s, const struct err *e);
+void unstarted_tell(struct setup *s, const struct err *e);
 /* The store is open: whether that was told to be impossible before. Forgets it. */
 bool unstarted_is_over(const struct config *c);
 

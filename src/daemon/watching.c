@@ -143,7 +143,7 @@ int64_t watching_tick(struct watching *w, int64_t now)
 
 int watching_prepare(struct watching *w, const struct setup *s, struct err *e)
 {
-    w->prepared = alerting_post(w->loop, s, false, e);
+    w->prepared = alerting_post(w->loop, s, &w->bots->setup, false, e);
     return w->prepared ? 0 : -1;
 }
 
@@ -171,7 +171,7 @@ void *watching_test(void *arg, int64_t wait_ms, alert_told_fn *told, void *told_
 {
     struct watching *w = arg;
     struct err e = ERR_NONE;
-    struct alert_trial *t = alert_trial_new(w->loop, w->bots->setup, wait_ms, told, told_arg, &e);
+    struct alert_trial *t = alert_trial_new(w->loop, &w->bots->setup, wait_ms, told, told_arg, &e);
 
     if (!t)
         snprintf(why, 256, "%.255s", e.text);

@@ -281,3 +281,16 @@ def test_warnings_of_the_config(spool, all_three):
     spool.configure(alerts={**all_three.options, "url_file": spool.write("ftp", "ftp://example.org/")})
     r = spool.cli("alert-test", code=None)
     assert r.returncode == EX_CONFIG and "alerts.url_file: " in r.stderr
+
+
+def test_a_new_token_in_its_file(spool, api, all_three):
+    """Telegram refuses the one that the daemon knows; the next alert goes out with the one of the file."""
+    spool.configure(command="/bin/true", intake="none", alerts={"telegram": "shop 42"})
+    other = TOKEN.replace("AAF0", "AAF1")
+    spool.write("shop.token", other + "\n")
+    spool.start()
+    assert "telegram  FAILED: the Bot API does not accept the token (401)" in spool.cli("alert-test", code=EX_UNAVAILABLE)
+    spool.write("shop.token", TOKEN + "\n")
+    assert spool.cli("alert-test") == "telegram  delivered\n"
+    spool.stop()
+    check_nothing_leaks(spool)
