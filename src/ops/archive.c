@@ -35,8 +35,10 @@ struct archive {
 
 static int check_dir(const char *dir, struct err *e)
 {
-    if (file_make_dir(dir, 0700, e) < 0)
+    if (file_make_dir(dir, 0700, e) < 0) {
+        e->exit_code = EX_CANTCREAT;
         return -1;
+    }
     if (access(dir, R_OK | W_OK | X_OK) < 0)
         return err_set(e, errno == EACCES ? EX_NOPERM : EX_CANTCREAT, "cannot write in %s: %s", dir,
                        strerror(errno));

@@ -111,5 +111,5 @@ def test_failures_and_kills(keeping):
 
 def test_a_directory_that_cannot_be_made(keeping):
     keeping.configure(spool={"archive_dir": "/dev/null/archive"})
-    keeping.start(expect_exit=74)
+    keeping.start(expect_exit=73)
     assert "archive_dir" in keeping.log()
