@@ -28,8 +28,8 @@ struct event {
     char kind[UPDATE_KIND_MAX];
     struct update_place place;
     struct lane lane;
-    uint32_t epoch;    /* of the `order` option; see doc/format.md, "Barriers" */
-    uint64_t replay_of; /* seq of the original, 0: none */
+    uint32_t epoch;        /* of the `order` option; see doc/format.md, "Barriers" */
+    uint64_t replay_of;    /* seq of the original, 0: none */
     unsigned char hash[8]; /* first bytes of the SHA-256 of the payload */
     struct slice payload;  /* borrowed from the record */
     /* of a call (box out): kind is its method, payload its body as it came */
@@ -53,7 +53,7 @@ struct event_state {
     int64_t next_retry_at; /* 0: none set */
     int64_t claimed_at;    /* of the last claim; 0: never claimed */
     char claimed_by[CLAIMED_BY_MAX];
-    bool push;             /* held by a deliverer of this process, not by an outside consumer */
+    bool push; /* held by a deliverer of this process, not by an outside consumer */
     unsigned char token[TOKEN_BYTES];
     int64_t deadline;
     int64_t finished_at;
@@ -61,19 +61,20 @@ struct event_state {
     int64_t served_id;    /* update_id under which the drop-in API handed it out; 0: not by it */
     unsigned char marks[MARKS_MAX][MARK_BYTES]; /* idempotency keys held while in processing */
     size_t n_marks;
-    char error[ERROR_MAX + 1]; /* last error, scrubbed of tokens */
+    char error[ERROR_MAX + 1];              /* last error, scrubbed of tokens */
     struct try_record history[HISTORY_MAX]; /* oldest first */
     size_t n_history;
 };
 
-/* Whether a dead event asks no more of a person: it was replayed, or discarded after its death. */
+/* Whether a dead event asks no more of a person: it was replayed or discarded. (Those that
+ * version 0.1 discarded do not tell.) */
 bool state_is_settled(const struct event_state *st);
 /* Whether a person may discard it: it is unfinished, or dead and neither settled nor discarded before. */
 bool state_may_discard(const struct event_state *st);
 
-const char *box_name(enum box b);          /* "in", "out" */
-const char *state_name(enum state s);      /* "pending", ... */
-const char *reason_name(enum reason r);    /* "" for none */
+const char *box_name(enum box b);       /* "in", "out" */
+const char *state_name(enum state s);   /* "pending", ... */
+const char *reason_name(enum reason r); /* "" for none */
 int state_from_name(struct slice s, enum state *out);
 
 /* Ids as people see them: BOT/UPDATE_ID, BOT/@SEQ, BOT/out/@SEQ. */

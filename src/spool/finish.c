@@ -115,6 +115,8 @@ static void count_outcome(struct spool_box *b, enum outcome_kind kind, const str
     if (d->state == STATE_DEAD) {
         box_count(b, COUNT_DEAD, 1);
         box_count(b, dead[d->reason], 1);
+        if (kind == OUTCOME_DISCARDED) /* the history says so too, see state_is_settled */
+            box_count(b, COUNT_DEAD_SETTLED, 1);
     }
 }
 
@@ -196,7 +198,7 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
         time_handler(b, st, o->kind);
     }
     set_error(st, o->error);
-    if (o->kind != OUTCOME_DISCARDED && o->kind != OUTCOME_EXPIRED && o->kind != OUTCOME_RETURNED)
+    if (o->kind != OUTCOME_EXPIRED && o->kind != OUTCOME_RETURNED)
         history_add(st, o, b->sp->now);
     st->state = d.state;
     st->reason = d.reason;

@@ -67,8 +67,7 @@ void spool_audit(struct spool_box *b, const char *act, const char *who, uint64_t
     row_put_audit(b, act, who, seq, 0);
 }
 
-/* A dead letter that a person gives up: it stays dead, and asks for nothing any more. That the last of its history is a
- * discard tells it from one that was discarded while it waited. */
+/* A dead letter that a person gives up: it stays dead, and asks for nothing any more. */
 static enum acted discard_dead(struct spool_box *b, uint64_t seq, struct state_record *r,
                                const struct outcome *o, const char *who)
 {

@@ -9,13 +9,13 @@ const PAGE = 200;    // events of an export's page
 
 const acts = {
   replay: {
-    path: "/v1/replay", past: "replayed", title: "Replay {n} events?", yes: "Replay", told: "{n} replayed.",
+    path: "/v1/replay", past: "replayed", title: "Replay {n} events?", title1: "Replay 1 event?", yes: "Replay", told: "{n} replayed.",
     text: "Each gets a copy at the end of its chat's queue; the old one keeps its state.",
     skips: "{n} were replayed before or have not ended, and are left out.",
     none: "Nothing to replay: these were replayed before, or have not ended.",
   },
   discard: {
-    path: "/v1/discard", past: "discarded", title: "Discard {n} events?", yes: "Discard", told: "{n} discarded.", bad: true,
+    path: "/v1/discard", past: "discarded", title: "Discard {n} events?", title1: "Discard 1 event?", yes: "Discard", told: "{n} discarded.", bad: true,
     text: "They are kept as dead letters, are not handed over any more, and ask for nothing.",
     skips: "{n} are done, or were replayed or discarded before, and are left out.",
     none: "Nothing to discard: these are done, or were replayed or discarded before.",
@@ -89,7 +89,7 @@ export async function act(name, what, processing) {
     return false;
   }
   const answer = await confirm({
-    title: t(a.title, { n: number(n) }), text: t(a.text), note, yes: t(a.yes), bad: a.bad,
+    title: t(Number(n) === 1 ? a.title1 : a.title, { n: number(n) }), text: t(a.text), note, yes: t(a.yes), bad: a.bad,
     option: name === "discard" && processing && t("also those that are being processed: their handlers are stopped"),
   });
   if (!answer) return false;

@@ -31,7 +31,7 @@ function momentsOf(e) {
     if (e.deadline) list.push({ at: e.deadline, what: t("lease ends"), tone: "future" });
   } else if (e.state === "pending") {
     list.push(e.next_retry_at ? { at: e.next_retry_at, what: t("next try"), tone: "future" } : { what: t("waits for its turn"), tone: "future" });
-  } else {
+  } else if (!e.history.some(x => x.outcome === "discarded")) { // that is the end itself
     list.push({ at: e.finished_at, what: t(e.state) + (e.reason ? ": " + t(e.reason) : ""), tone: e.state });
   }
   if (e.replayed_as !== null && e.replayed_as !== undefined) list.push({ what: [t("replayed as"), " ", link(other(e, e.replayed_as))], tone: "" });
