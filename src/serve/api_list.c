@@ -108,6 +108,7 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
     if (filter_read(p, api_now(c->api), &pg->filter, &pg->bot, NULL, &e) < 0 ||
         params_i64(p, "limit", 1, PAGE_MAX, &limit, &e) < 0 ||
         params_bool(p, "payload", &pg->payload, &e) < 0 ||
+        params_bool(p, "newest", &pg->filter.newest, &e) < 0 ||
         (after && spool_cursor_parse(after->text, &pg->cursor) < 0 &&
          param_fail(&e, 422, "\"after\" must be what an earlier answer gave as \"next\"") < 0)) {
         free(pg);

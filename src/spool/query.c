@@ -58,6 +58,8 @@ struct spool_box *spool_resolve(struct spool *sp, const struct event_ref *ref, u
 
 /* ---- walking ------------------------------------------------------------------------------------ */
 
+#define SEQ_MAX ((uint64_t)INT64_MAX) /* above every seq */
+
 struct walk {
     struct spool_box *box;
     const struct spool_filter *f;
@@ -119,24 +121,27 @@ static void visit(struct walk *w, uint64_t seq, const struct state_record *known
     buf_free(&record);
 }
 
-/* Walks one box from a seq on. Returns true at its end. */
-static bool walk_box(struct walk *w, uint64_t from, uint64_t *last)
+/* The key under which a walk finds an event: of all events, or of those of one class. */
+static struct key walk_key(const struct spool_box *b, int class, uint64_t seq)
+{
+    return class < 0 ? key_event(b->bot_id, b->which, seq)
+                     : key_state(b->bot_id, b->which, (enum ended_class) class, seq);
+}
+
+/* Walks one box on from behind *last, which becomes the last one seen. Returns true at its end. */
+static bool walk_box(struct walk *w, uint64_t *last)
 {
     struct spool_box *b = w->box;
+    bool newest = w->f->newest;
     int class = only_class(w->f);
     enum family family = class < 0 ? FAMILY_EVENTS : FAMILY_STATES;
-    struct key lower, upper;
+    struct key lower = walk_key(b, class, newest ? 0 : *last + 1);
+    struct key upper = walk_key(b, class, newest ? *last : SEQ_MAX);
     struct err e = ERR_NONE;
     bool at_end = true;
 
-    if (class < 0) {
-        lower = key_event(b->bot_id, b->which, from);
-        upper = key_after_prefix(key_event(b->bot_id, b->which, UINT64_MAX));
-    } else {
-        lower = key_state(b->bot_id, b->which, (enum ended_class) class, from);
-        upper = key_after_prefix(key_state(b->bot_id, b->which, (enum ended_class) class, UINT64_MAX));
-    }
-    struct db_iter *it = db_iter_new(store_db(b->sp->store), family, key_slice(&lower), key_slice(&upper));
+    struct db_iter *it = (newest ? db_iter_new_down : db_iter_new)(store_db(b->sp->store), family,
+                                                                   key_slice(&lower), key_slice(&upper));
     for (; db_iter_valid(it); db_iter_next(it)) {
         struct state_key k;
         struct state_record r;
@@ -173,9 +178,9 @@ bool spool_each(struct spool *sp, const struct spool_filter *f, struct spool_cur
             continue;
         if (!box_passes(b, f))
             continue;
-        uint64_t last = here ? cursor->seq : 0;
+        uint64_t last = here ? cursor->seq : f->newest ? SEQ_MAX : 0;
         w.box = b;
-        bool at_end = walk_box(&w, last + 1, &last);
+        bool at_end = walk_box(&w, &last);
         *cursor = (struct spool_cursor){b->bot_id, (int)b->which, last, true};
         if (!at_end)
             return false;

@@ -338,9 +338,10 @@ struct spool_filter {
     char kind[UPDATE_KIND_MAX]; /* "": all */
     int64_t since, until;       /* received_at, inclusive; 0: no limit */
     char error[128];            /* substring of the last error; "": all */
+    bool newest;                /* no filter, but the order: by seq downwards */
 };
 
-/* A walk over the events that pass a filter, in slices: bots by id, boxes, then by seq, whatever the state. A
+/* A walk over the events that pass a filter, in slices: bots by id, boxes, then by seq (or down by it), whatever the state. A
  * cursor is a point to go on from; it stays valid for ever. Zeroed: from the start. */
 struct spool_cursor {
     int64_t bot_id;

@@ -40,8 +40,10 @@ struct db_range {
 struct db_iter {
     struct db *db;
     rocksdb_readoptions_t *read;
-    rocksdb_iterator_t *it;              /* what is on disk */
+    rocksdb_iterator_t *it; /* what is on disk */
+    const struct overlay *batch;
     const struct overlay_entry *pending; /* what the batch has; the walk merges both */
+    bool down;
     struct buf lower, upper;
     bool from_batch, valid; /* of the current row */
 };
@@ -395,46 +397,86 @@ static struct slice disk_key(const struct db_iter *it)
     return slice_make(p, n);
 }
 
-/* Finds the row that the walk stands on: the lesser of both keys; the batch's where they are equal, and none where
- * that is a deletion. */
+static void step_disk(struct db_iter *it)
+{
+    if (it->down)
+        rocksdb_iter_prev(it->it);
+    else
+        rocksdb_iter_next(it->it);
+}
+
+static void step_pending(struct db_iter *it)
+{
+    it->pending = it->down ? overlay_before(it->batch, overlay_key(it->pending)) : overlay_next(it->pending);
+}
+
+/* Whether what the batch has next is within the bound that the walk goes to. */
+static bool pending_within(const struct db_iter *it)
+{
+    if (!it->pending)
+        return false;
+    return it->down ? key_compare(overlay_key(it->pending), buf_slice(&it->lower)) >= 0
+                    : key_compare(overlay_key(it->pending), buf_slice(&it->upper)) < 0;
+}
+
+/* Finds the row that the walk stands on: of both keys the one that comes first on its way; the batch's where they are
+ * equal, and none where that is a deletion. */
 static void settle(struct db_iter *it)
 {
     for (;;) {
         bool on_disk = rocksdb_iter_valid(it->it);
-        bool in_batch = it->pending && key_compare(overlay_key(it->pending), buf_slice(&it->upper)) < 0;
+        bool in_batch = pending_within(it);
         it->valid = on_disk || in_batch;
         if (!in_batch) {
             it->from_batch = false;
             return;
         }
-        int order = on_disk ? key_compare(overlay_key(it->pending), disk_key(it)) : -1;
-        it->from_batch = order <= 0;
-        if (order > 0)
+        int order = on_disk ? key_compare(overlay_key(it->pending), disk_key(it)) : 0;
+        if (it->down)
+            order = -order;
+        it->from_batch = !on_disk || order <= 0;
+        if (!it->from_batch)
             return;
-        if (order == 0)
-            rocksdb_iter_next(it->it);
+        if (on_disk && order == 0)
+            step_disk(it);
         if (!overlay_deleted(it->pending))
             return;
-        it->pending = overlay_next(it->pending);
+        step_pending(it);
     }
 }
 
-struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper)
+static struct db_iter *iter_new(struct db *db, enum family f, struct slice lower, struct slice upper,
+                                bool down)
 {
     struct db_iter *it = xcalloc(1, sizeof(*it));
 
     it->db = db;
+    it->down = down;
+    it->batch = db->batch[f];
     buf_add_slice(&it->lower, lower); /* RocksDB borrows the bounds */
     buf_add_slice(&it->upper, upper);
     it->read = rocksdb_readoptions_create();
     rocksdb_readoptions_set_iterate_lower_bound(it->read, it->lower.p, it->lower.n);
     rocksdb_readoptions_set_iterate_upper_bound(it->read, it->upper.p, it->upper.n);
     it->it = rocksdb_create_iterator_cf(db->handle, it->read, db->families[f]);
-    rocksdb_iter_seek(it->it, lower.p, lower.n);
-    it->pending = overlay_seek(db->batch[f], lower);
+    if (down)
+        rocksdb_iter_seek_to_last(it->it);
+    else
+        rocksdb_iter_seek(it->it, lower.p, lower.n);
+    it->pending = down ? overlay_before(it->batch, upper) : overlay_seek(it->batch, lower);
     db->iterators++;
     settle(it);
     return it;
+}
+
+struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper)
+{
+    return iter_new(db, f, lower, upper, false);
+}
+
+struct db_iter *db_iter_new_down(struct db *db, enum family f, struct slice lower, struct slice upper)
+{
+    return iter_new(db, f, lower, upper, true);
 }
 
 bool db_iter_valid(const struct db_iter *it)
@@ -445,9 +487,9 @@ bool db_iter_valid(const struct db_iter *it)
 void db_iter_next(struct db_iter *it)
 {
     if (it->from_batch)
-        it->pending = overlay_next(it->pending);
+        step_pending(it);
     else
-        rocksdb_iter_next(it->it);
+        step_disk(it);
     settle(it);
 }
 

@@ -94,6 +94,8 @@ int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice
 
 /* Walks keys lower <= key < upper in order, as they are now; nothing may be put or deleted while it lives. */
 struct db_iter *db_iter_new(struct db *db, enum family f, struct slice lower, struct slice upper);
+/* The same from the last key down. */
+struct db_iter *db_iter_new_down(struct db *db, enum family f, struct slice lower, struct slice upper);
 bool db_iter_valid(const struct db_iter *it); /* false also after an error: see db_iter_free */
 void db_iter_next(struct db_iter *it);
 struct slice db_iter_key(const struct db_iter *it); /* borrowed until the next step */

@@ -200,6 +200,19 @@ const struct overlay_entry *overlay_next(const struct overlay_entry *e)
     return e->next[0];
 }
 
+const struct overlay_entry *overlay_before(const struct overlay *o, struct slice key)
+{
+    struct overlay_entry *const *links = o->head;
+    const struct overlay_entry *last = NULL;
+
+    for (int level = LEVELS - 1; level >= 0; level--)
+        while (links[level] && key_compare(overlay_key(links[level]), key) < 0) {
+            last = links[level];
+            links = links[level]->next;
+        }
+    return last;
+}
+
 const struct overlay_entry *overlay_first(const struct overlay *o)
 {
     return o->head[0];

@@ -27,6 +27,8 @@ const struct overlay_entry *overlay_find(const struct overlay *o, struct slice k
 /* The first entry at or behind a key, and the one behind an entry; NULL: none. */
 const struct overlay_entry *overlay_seek(const struct overlay *o, struct slice key);
 const struct overlay_entry *overlay_next(const struct overlay_entry *e);
+/* The last entry before a key; NULL: none. */
+const struct overlay_entry *overlay_before(const struct overlay *o, struct slice key);
 const struct overlay_entry *overlay_first(const struct overlay *o);
 
 struct slice overlay_key(const struct overlay_entry *e);

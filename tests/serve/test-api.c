@@ -74,6 +74,8 @@ static void test_list_filters(void **state)
         {"?until=1h", 0},
         {"?since=2020-01-01&until=2026-11-29T17%3A00:00Z", 0},
         {"?limit=2", 2},
+        {"?newest=1", 3},
+        {"?newest=1&state=pending&limit=1", 1},
     };
 
     arrive_many(r, 5, 3);

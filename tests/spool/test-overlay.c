@@ -21,13 +21,14 @@ static unsigned below(unsigned n)
 /* Every row of the model, in order, and nothing else. */
 static void assert_same(const struct overlay *o, const struct row *rows)
 {
-    const struct overlay_entry *e = overlay_first(o);
+    const struct overlay_entry *e = overlay_first(o), *before = NULL;
     size_t n = 0, bytes = 0;
 
     for (size_t i = 0; i < ROWS; i++) {
         const struct overlay_entry *found = overlay_find(o, slice_str(rows[i].key));
         const struct overlay_entry *at = overlay_seek(o, slice_str(rows[i].key));
         assert_ptr_equal(at, e);
+        assert_ptr_equal(overlay_before(o, slice_str(rows[i].key)), before);
         if (!rows[i].there) {
             assert_null(found);
             continue;
@@ -39,9 +40,11 @@ static void assert_same(const struct overlay *o, const struct row *rows)
         assert_slice(overlay_value(e), rows[i].deleted ? "" : rows[i].value);
         bytes += strlen(rows[i].key) + (rows[i].deleted ? 0 : strlen(rows[i].value));
         n++;
+        before = e;
         e = overlay_next(e);
     }
     assert_null(e);
+    assert_ptr_equal(overlay_before(o, slice_str("99")), before);
     assert_int_equal(overlay_count(o), n);
     assert_int_equal(overlay_bytes(o), bytes);
 }

@@ -55,7 +55,7 @@ function row(e, now, onpick) {
   return h("tr", { className: e.state },
     h("td", { className: "pick" }, pick),
     h("td", { className: "id" }, h("a", { href: linkTo(e) }, e.id), h("small", {}, e.kind)),
-    h("td", { className: "st" }, h("span", { className: "badge " + e.state }, t(e.state)), e.reason && h("small", {}, t(e.reason))),
+    h("td", { className: "st" }, h("span", { className: "badge " + e.state }, t(e.state)), e.reason && h("small", {}, t(e.reason)), e.replayed_as !== null && h("small", {}, t("replayed"))),
     h("td", { className: "who" }, who.map(w => h("small", {}, w))),
     h("td", { className: "n" }, e.attempts),
     h("td", { className: "when", title: clock(e.received_at) }, moment(e.received_at, now)),
@@ -125,7 +125,7 @@ export function list(root, params, status) {
     place.classList.add("stale");
     back.disabled = on.disabled = true;
     try {
-      const a = await ask("GET", "/v1/events", { query: { ...f, limit: LIMIT, after } });
+      const a = await ask("GET", "/v1/events", { query: { ...f, limit: LIMIT, newest: 1, after } });
       if (closed) return;
       next = a.next;
       place.replaceChildren(a.events.length ? table(a.events, serverNow(), picked) : h("p", { className: "empty" }, emptyText(f, next)));
