@@ -10,6 +10,7 @@
 #include "base/tree.h"
 #include "cli/command.h"
 #include "spool/spool.h"
+#include "store/dir.h"
 
 static void note_box(struct reborn *r, struct spool_box *b)
 {
@@ -24,21 +25,18 @@ static void note_box(struct reborn *r, struct spool_box *b)
     r->bots[r->n_bots++] = xstrdup(spool_box_bot(b));
 }
 
-/* What an open spool puts beside its database. */
-static int remove_rest(const char *dir, struct err *e)
+/* What an open spool puts beside its database, and what a migration left. */
+static int remove_rest(void *arg, const char *name, struct err *e)
 {
-    static const char *const rest[] = {"lock", "checkpoints"};
-    int rc = 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(rest) && rc == 0; i++) {
-        char *path = xasprintf("%s/%s", dir, rest[i]);
-        rc = tree_remove(path, e);
-        free(path);
-    }
+    if (!strcmp(name, STORE_MARKER) || !strcmp(name, "db"))
+        return 0;
+    char *path = xasprintf("%s/%s", (const char *)arg, name);
+    int rc = tree_remove(path, e);
+    free(path);
     return rc;
 }
 
-int reborn_make(const char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r, struct err *e)
+int reborn_make(char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r, struct err *e)
 {
     const struct spool_options o = {.dir = dir, .cache_bytes = cache_bytes, .sync = SYNC_ALWAYS};
     struct spool *sp = spool_open(&o, clock_wall_ms(), e);
@@ -54,7 +52,7 @@ int reborn_make(const char *dir, int64_t cache_bytes, int64_t taken_at, struct r
         note_box(r, b);
     spool_identity(sp, instance, &r->generation);
     spool_close(sp);
-    return rc < 0 ? rc : remove_rest(dir, e);
+    return rc < 0 || dir_each(dir, remove_rest, dir, e) ? -1 : 0;
 }
 
 void reborn_free(struct reborn *r)

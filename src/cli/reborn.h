@@ -15,7 +15,7 @@ struct reborn {
 
 /* Opens the copy, applies spool_restore, closes it, and leaves nothing in it but a marker and a database. Returns 0, or -1
  * and e. */
-int reborn_make(const char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r, struct err *e);
+int reborn_make(char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r, struct err *e);
 void reborn_free(struct reborn *r);
 /* The command that lets each bot go on, a line each. */
 void reborn_print_resume(const struct reborn *r);

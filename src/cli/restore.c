@@ -32,7 +32,7 @@ static int must_be_empty(void *arg, const char *name, struct err *e)
 }
 
 /* Copies the backup's state into `to` and makes a spool of it that may go on. */
-static int fill(const struct config *c, const char *backup, const struct backup_info *info, const char *to,
+static int fill(const struct config *c, const char *backup, const struct backup_info *info, char *to,
                 struct reborn *r, struct err *e)
 {
     char *state = backup_state_path(backup, info->number);

@@ -199,6 +199,11 @@ int identity_load(struct spool *sp);   /* 0 or -1 */
 void identity_save(struct spool *sp);  /* with the open batch */
 void identity_renew(struct spool *sp); /* a new generation, with the open batch */
 
+/* ---- migrate.c ---------------------------------------------------------------------------------- */
+
+/* Brings rows of an older schema to ours. Returns 0, or -1: broken_why tells. */
+int migrate(struct spool *sp);
+
 /* ---- restored.c --------------------------------------------------------------------------------- */
 
 void restored_saw(struct spool_box *b,

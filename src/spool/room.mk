@@ -14,6 +14,7 @@ libspool_a_SOURCES = \
 	src/spool/internal.h \
 	src/spool/lanes.c \
 	src/spool/marks.c \
+	src/spool/migrate.c \
 	src/spool/note.c \
 	src/spool/people.c \
 	src/spool/query.c \

@@ -39,7 +39,7 @@ static struct spool *spool_new(int64_t now)
 /* Reads what is kept in memory; ends sp if it cannot. */
 static struct spool *loaded(struct spool *sp, struct err *e)
 {
-    if (sp->store && identity_load(sp) == 0 && boxes_load(sp) == 0)
+    if (sp->store && identity_load(sp) == 0 && boxes_load(sp) == 0 && (sp->look || migrate(sp) == 0))
         return sp;
     if (sp->store) {
         *e = sp->broken_why;

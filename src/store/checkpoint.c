@@ -49,7 +49,7 @@ static int fill(struct store *st, const char *path, struct err *e)
     if (rc == 0 && FAILPOINT("checkpoint.before_marker"))
         rc = err_set(e, EX_IOERR, "cannot make a checkpoint: failpoint");
     if (rc == 0)
-        rc = store_dir_mark(path, e);
+        rc = store_dir_mark(path, store_schema(st), e);
     free(db_path);
     return rc;
 }
@@ -69,6 +69,20 @@ int checkpoint_make(struct store *st, char id[CHECKPOINT_ID_SIZE], struct err *e
         rc = err_set(e, EX_IOERR, "cannot rename %s: %s", new, strerror(errno));
     if (rc < 0)
         tree_remove(new, NULL);
+    free(new);
+    free(path);
+    return rc;
+}
+
+int checkpoint_make_at(struct store *st, const char *name, struct err *e)
+{
+    char *path = xasprintf("%s/%s", store_path(st), name), *new = xasprintf("%s.new", path);
+    int rc = tree_remove(path, e) < 0 || tree_remove(new, e) < 0 ? -1 : fill(st, new, e);
+
+    if (rc == 0 && rename(new, path) < 0)
+        rc = err_set(e, EX_IOERR, "cannot rename %s: %s", new, strerror(errno));
+    if (rc == 0)
+        rc = dir_sync(store_path(st), e);
     free(new);
     free(path);
     return rc;

@@ -20,6 +20,9 @@ bool checkpoint_ready(struct store *st);
 int checkpoint_make(struct store *st, char id[CHECKPOINT_ID_SIZE], struct err *e);
 char *checkpoint_path(const struct store *st, const char *id); /* to be freed */
 
+/* One of another kind: DIR/NAME, which stays. Takes the place of an earlier one. Returns 0, or -1 and e. */
+int checkpoint_make_at(struct store *st, const char *name, struct err *e);
+
 /* Removes some files of one. Returns true when nothing is left of it, or it cannot be removed (that is logged). */
 bool checkpoint_remove_some(const struct store *st, const char *id);
 

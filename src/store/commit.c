@@ -232,6 +232,19 @@ struct store *store_look(const char *dir, int64_t cache_bytes, struct err *e)
     return NULL;
 }
 
+int store_schema(const struct store *st)
+{
+    return st->dir.schema;
+}
+
+int store_set_schema(struct store *st, int schema, struct err *e)
+{
+    if (store_dir_mark(st->dir.path, schema, e) < 0)
+        return -1;
+    st->dir.schema = schema;
+    return 0;
+}
+
 const char *store_path(const struct store *st)
 {
     return st->dir.path;

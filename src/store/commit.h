@@ -27,6 +27,8 @@ struct store *store_open(const char *dir, int64_t cache_bytes, enum sync_mode sy
  * nothing to write). For a checkpoint, a backup, or a directory that the caller has locked. */
 struct store *store_look(const char *dir, int64_t cache_bytes, struct err *e);
 const char *store_path(const struct store *st); /* the spool's directory */
+int store_schema(const struct store *st);       /* that its rows are of, as the marker tells */
+int store_set_schema(struct store *st, int schema, struct err *e);
 /* Commits what is open, then closes. Callbacks that never ran are run with ok = false. */
 void store_close(struct store *st, int64_t now);
 

@@ -183,7 +183,7 @@ static int half_made(const char *path, bool remove, struct err *e)
 }
 
 /* The schema that the marker tells, 0 if there is no marker. */
-static int read_marker(const char *dir, int *out, struct err *e)
+int store_dir_schema(const char *dir, int *out, struct err *e)
 {
     char *path = xasprintf("%s/" MARKER, dir);
     struct buf text = BUF_EMPTY;
@@ -221,9 +221,10 @@ int store_dir_open(const char *path, struct store_dir *out, struct err *e)
     if (file_make_dir(path, 0700, e) < 0 || (out->lock_fd = store_dir_lock(path, e)) < 0 ||
         swap_finish(path, NULL, e) < 0)
         goto fail;
-    if (read_marker(path, &schema, e) < 0)
+    if (store_dir_schema(path, &schema, e) < 0)
         goto fail;
     out->fresh = !schema;
+    out->schema = schema;
     if (out->fresh && (check_empty(path, e) < 0 || half_made(path, true, e) < 0))
         goto fail;
     if (mkdir(out->db_path, 0700) < 0 && errno != EEXIST) {
@@ -236,12 +237,12 @@ fail:
     return -1;
 }
 
-int store_dir_mark(const char *dir, struct err *e)
+int store_dir_mark(const char *dir, int schema, struct err *e)
 {
     char *path = xasprintf("%s/" MARKER, dir), text[64];
     int rc;
 
-    snprintf(text, sizeof(text), MARKER_TEXT "%d\n", STORE_SCHEMA);
+    snprintf(text, sizeof(text), MARKER_TEXT "%d\n", schema);
     if (FAILPOINT("store.before_marker"))
         rc = err_set(e, EX_IOERR, "cannot write %s: failpoint", path);
     else
@@ -252,9 +253,10 @@ int store_dir_mark(const char *dir, struct err *e)
 
 int store_dir_ready(struct store_dir *d, struct err *e)
 {
-    int rc = store_dir_mark(d->path, e);
+    int rc = store_dir_mark(d->path, STORE_SCHEMA, e);
 
     d->fresh = rc != 0;
+    d->schema = STORE_SCHEMA;
     return rc;
 }
 
@@ -263,8 +265,9 @@ int store_dir_borrow(const char *path, struct store_dir *out, struct err *e)
     int schema;
 
     *out = (struct store_dir){.path = xstrdup(path), .db_path = xasprintf("%s/db", path), .lock_fd = -1};
-    if (read_marker(path, &schema, e) < 0)
+    if (store_dir_schema(path, &schema, e) < 0)
         return -1;
+    out->schema = schema;
     return schema ? 0 : err_set(e, EX_NOINPUT, "there is no spool here");
 }
 
@@ -280,10 +283,10 @@ void store_dir_close(struct store_dir *d)
 int store_dir_look(const char *path, int *schema, struct err *e)
 {
     char *ready = xasprintf("%s/" SWAP_READY, path);
-    int rc = read_marker(path, schema, e);
+    int rc = store_dir_schema(path, schema, e);
 
     if (rc == 0 && !*schema) /* the next to open it moves that in place */
-        rc = read_marker(ready, schema, e);
+        rc = store_dir_schema(ready, schema, e);
     free(ready);
     if (rc < 0)
         return -1;

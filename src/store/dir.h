@@ -4,6 +4,7 @@
  *   reserve  room for hard times: store/reserve.h
  *   db/      RocksDB's
  *   checkpoints/   see store/checkpoint.h
+ *   before-schema-N/   the same, made before the schema went on from N: see spool/migrate.c
  *   preparing/, incoming/, damaged-TIME/   see store/swap.h */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
@@ -13,7 +14,7 @@
 
 #include "base/err.h"
 
-#define STORE_SCHEMA 1
+#define STORE_SCHEMA 2 /* 1: tgspool 0.1.0 */
 #define STORE_MARKER "SPOOL"
 #define STORE_ALERTED "alerted" /* an empty file: that it could not be opened was told */
 
@@ -21,6 +22,7 @@ struct store_dir {
     char *path, *db_path;
     int lock_fd;
     bool fresh; /* nothing in it yet: the database is to be made */
+    int schema; /* that the marker tells */
 };
 
 /* Makes the directory if it is missing (0700), locks it and looks at its marker. Returns 0, or -1 and e:
@@ -29,8 +31,10 @@ struct store_dir {
 int store_dir_open(const char *path, struct store_dir *out, struct err *e);
 /* Writes the marker: the database is complete. Returns 0 or -1. */
 int store_dir_ready(struct store_dir *d, struct err *e);
-/* The same of any directory that holds a database of ours. */
-int store_dir_mark(const char *path, struct err *e);
+/* The same of any directory that holds a database of ours, of this schema. */
+int store_dir_mark(const char *path, int schema, struct err *e);
+/* The schema that the marker of a directory tells, 0 if it has none. Returns 0, or -1 and e. */
+int store_dir_schema(const char *path, int *out, struct err *e);
 /* For looking at a spool that exists: nothing is made or locked. Returns 0, or -1 and e. */
 int store_dir_borrow(const char *path, struct store_dir *out, struct err *e);
 /* Takes the lock of a directory, which must exist, and nothing else: for who works on the files. Returns the descriptor

@@ -215,15 +215,19 @@ int repair_try(const char *dir, enum repair_way way, const char *to, unsigned *l
 {
     char *from_db = xasprintf("%s/db", dir), *to_db = xasprintf("%s/db", to);
     struct copy c = {from_db, to_db, 0};
+    struct err none = ERR_NONE;
     int rc = file_make_dir(to_db, 0700, e);
 
     *lost = 0;
+    int schema = 0;
+    if (store_dir_schema(dir, &schema, &none) < 0 || !schema)
+        schema = STORE_SCHEMA; /* the marker is damaged, too */
     if (rc == 0)
         rc = dir_each(from_db, copy_one, &c, e);
     if (rc == 0)
         rc = way == REPAIR_REBUILT ? rebuild(to, to_db, c.tables, lost, e) : open_way(to_db, way, lost, e);
     if (rc == 0)
-        rc = store_dir_mark(to, e);
+        rc = store_dir_mark(to, schema, e);
     free(from_db);
     free(to_db);
     return rc ? -1 : 0;

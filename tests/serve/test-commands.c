@@ -545,7 +545,7 @@ static void test_check_offline(void **state)
     (void)state;
     import_lines();
     expect(0, "check --offline -c %");
-    says(&out, "ok   store: a spool of schema 1 that can be read; no daemon runs");
+    says(&out, "ok   store: a spool of schema 2 that can be read; no daemon runs");
     says(&err, "next: tgspool run -c ");
     says(&out, "ok   shop handler");
     expect(0, "check --offline --json -c %");

@@ -15,6 +15,7 @@ check_PROGRAMS += \
 	tests/spool/test-disk \
 	tests/spool/test-failures \
 	tests/spool/test-keys \
+	tests/spool/test-migrate \
 	tests/spool/test-model \
 	tests/spool/test-outcomes \
 	tests/spool/test-overlay \
@@ -45,6 +46,8 @@ tests_spool_test_failures_SOURCES = tests/spool/test-failures.c $(SPOOL_WORLD)
 tests_spool_test_failures_LDADD = $(SPOOL_LIBS)
 tests_spool_test_keys_SOURCES = tests/spool/test-keys.c $(SPOOL_VERBS)
 tests_spool_test_keys_LDADD = $(SPOOL_LIBS)
+tests_spool_test_migrate_SOURCES = tests/spool/test-migrate.c $(SPOOL_WORLD)
+tests_spool_test_migrate_LDADD = $(SPOOL_LIBS)
 tests_spool_test_model_SOURCES = tests/spool/test-model.c $(SPOOL_MODEL)
 tests_spool_test_model_LDADD = $(SPOOL_LIBS)
 tests_spool_test_outcomes_SOURCES = tests/spool/test-outcomes.c $(SPOOL_WORLD)
