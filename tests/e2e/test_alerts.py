@@ -109,7 +109,7 @@ def test_age(spool, api, all_three):
     destinations away."""
     block = spool.write("block", "")
     handler = spool.shell_handler(f"while [ -e '{block}' ]; do sleep 0.05; done")
-    spool.configure(command=handler, alerts={**all_three.options, "oldest": "2s", "repeat": "3s"})
+    spool.configure(command=handler, alerts={**all_three.options, "oldest": "2s", "repeat": "1s"})
     spool.start()
     api.inject_message(1, "a secret of 5678")
     wait_until(lambda: spool.record.ids("start"), "the handler has it")
@@ -294,3 +294,23 @@ def test_a_new_token_in_its_file(spool, api, all_three):
     assert spool.cli("alert-test") == "telegram  delivered\n"
     spool.stop()
     check_nothing_leaks(spool)
+
+
+def test_a_command_that_hangs_is_ended(spool, all_three):
+    if not has_failpoints():
+        pytest.skip("needs a build with --enable-failpoints")
+    pid = os.path.join(spool.dir, "pid")
+    spool.write("alert-command", f"#!/bin/sh\nsleep 300 &\necho $! >'{pid}'\nwait\n", 0o700)
+    spool.configure(command="/bin/true", alerts={"command": all_three.options["command"]})
+    r = spool.cli("alert-test", code=EX_UNAVAILABLE, env={"TGSPOOL_FAILPOINTS": "alert.impatient=errno:1"})
+    assert r == "command   FAILED: the command took longer than 30 s and was ended\n"
+    with open(pid, encoding="ascii") as f:
+        child = int(f.read())
+
+    def is_gone():  # what it started: nobody may have collected it yet
+        try:
+            with open(f"/proc/{child}/stat", encoding="ascii") as f:
+                return f.read().rpartition(")")[2].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+    wait_until(is_gone, "what it started is ended too")
