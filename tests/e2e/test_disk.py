@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from harness import end_process, free_port, wait_until
-from test_webhook import SECRET, Hook
+from harness import wait_until
+from test_webhook import Hook
 
 MB = 1 << 20
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
@@ -245,3 +245,39 @@ def test_compact(spool, api, make_spool):
     spool.stop()
     assert spool.cli("compact").endswith(" now\n")
     assert json.loads(spool.cli("--json", "verify"))["ended"] == 2000
+
+
+def test_a_damaged_table_under_a_running_daemon(spool, api):
+    """What is whole before the damage is handed out as it was; then nothing more, and no end of the process."""
+    spool.configure(deliver="pull", poll_timeout="1s", concurrency=1000)
+    api.generate(300, chats=300, size=2000)
+    spool.start()
+    spool.wait_counts(pending=300)
+    payloads = {e["id"]: e["payload"] for e in spool.events(payload=1)}
+    spool.kill()
+    spool.start()  # its recovery writes tables
+    spool.kill()
+    tables = [os.path.join(spool.data, "db", f) for f in os.listdir(os.path.join(spool.data, "db")) if f.endswith(".sst")]
+    with open(max(tables, key=os.path.getsize), "r+b") as f:
+        f.seek(os.path.getsize(f.name) // 2)
+        byte = f.read(1)
+        f.seek(-1, os.SEEK_CUR)
+        f.write(bytes([byte[0] ^ 4]))
+    spool.start()
+
+    def claim():
+        status, answer = spool.api("POST", "/v1/claim", {"bot": "shop", "max": 4})
+        for e in answer.get("events", []):
+            assert e["update"] == payloads[e["id"]]
+        return status == 503 or spool.api("GET", "/v1/status")[1]["health"] != "ok"
+    wait_until(claim, "the damage is met", 60)
+    status = spool.api("GET", "/v1/status")[1]
+    assert (status["healthy"], status["health"]) == (False, "corrupt") and "Corruption" in status["trouble"]
+    api.generate(1)
+    time.sleep(3)  # it would be opened again after one second, if it were only a failure
+    assert spool.log().count("the store failed") == 1 and spool.log().count("it is damaged and stays closed") == 1
+    assert spool.api("GET", "/v1/status")[1]["health"] == "corrupt"
+    assert intake(spool)["state"] == "held"
+    assert spool.cli("check", code=None).returncode == EX_DATAERR
+    assert "the store is damaged and stays closed" in spool.cli("status", code=None).stderr
+    spool.stop()
