@@ -175,7 +175,7 @@ static const struct option rows[] = {
              "off this machine is warned about: the token goes over it."},
     {.section = SECTION_BOTS, .name = "ca_file", .type = OPTION_PATH, .offset = IN_BOT(ca_file),
      .min = 1, .max = PATH_BYTES, .reloadable = true,
-     .text = "Certificates (PEM) to trust for https instead of the system's."},
+     .text = "Certificates (PEM) to trust for https instead of the system's. Read again on SIGHUP."},
     {.section = SECTION_BOTS, .name = "proxy_file", .type = OPTION_PATH, .offset = IN_BOT(proxy_file),
      .min = 1, .max = PATH_BYTES, .reloadable = true, .secret = true,
      .text = "A private file that holds the URL of a proxy to Telegram: http://, socks5:// or socks5h://, with "

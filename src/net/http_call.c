@@ -323,6 +323,11 @@ size_t http_call_queued(const struct http_call *call)
     return call->conn && call->conn->stream ? stream_queued(call->conn->stream) : call->kept.n;
 }
 
+bool http_call_waits(const struct http_call *call)
+{
+    return !call->dead && !call->conn;
+}
+
 void http_call_pause(struct http_call *call)
 {
     call->paused = true;

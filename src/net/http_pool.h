@@ -70,6 +70,7 @@ void http_call_write(struct http_call *c, struct slice bytes);
 void http_call_write_end(struct http_call *c); /* shorter than `length`: the call is cancelled with `fail` */
 size_t http_call_queued(const struct http_call *c); /* bytes that the kernel did not take yet */
 /* No head, piece or end comes between the two (but perhaps a failure). */
+bool http_call_waits(const struct http_call *call); /* for a connection that others have */
 void http_call_pause(struct http_call *c);
 void http_call_resume(struct http_call *c);
 /* No callback comes any more; the connection is closed. NULL is harmless. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "net/loop.h"
 #include "serve/dropin_answer.h"
 #include "serve/dropin_bot.h"
 #include "wire/event_json.h"
@@ -197,6 +198,7 @@ struct dropin *dropin_new(struct loop *l, struct spool *sp)
     d->spool = sp;
     list_init(&d->bots);
     list_init(&d->relays);
+    d->relays_at = TIME_NEVER;
     return d;
 }
 
@@ -227,11 +229,12 @@ void dropin_tick(struct dropin *d)
 {
     each_bot(d, it)
         updates_tick(bot_at(it));
+    d->relays_at = relays_tick(&d->relays, loop_now(d->loop));
 }
 
 int64_t dropin_next_deadline(const struct dropin *d)
 {
-    int64_t first = TIME_NEVER;
+    int64_t first = d->relays_at;
 
     each_bot(d, it) {
         int64_t at = updates_next_deadline(bot_at(it));

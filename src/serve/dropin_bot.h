@@ -48,6 +48,7 @@ struct dropin {
     struct spool *spool;
     struct list bots;
     struct list relays; /* calls that are passed on, also of bots and for servers that a reload took away */
+    int64_t relays_at;  /* when they are to be looked at */
     bool stopping;
 };
 
@@ -93,5 +94,8 @@ void upstream_release(struct upstream *u); /* calls under way go on, and keep it
 void upstream_relay(struct upstream *u, struct list *relays, struct http_exchange *x,
                     const struct http_server_request *r, const char *path);
 void relays_cut(struct list *relays); /* all end in silence */
+/* Where calls wait for a connection, clients that do not read what they asked for lose theirs. Returns when to look
+ * again. */
+int64_t relays_tick(struct list *relays, int64_t now);
 
 #endif

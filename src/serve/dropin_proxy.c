@@ -16,11 +16,15 @@
 #define CONNECT_TIMEOUT SECONDS(15)
 /* A call's other end moves nothing for so long. A Bot API server may be long silent over a large file. */
 #define IDLE_TIMEOUT MINUTES(5)
+/* A client must take this much in this time while others wait for its connection. */
+#define TAKE_BYTES 16384
+#define TAKE_TIME SECONDS(1)
 #define QUEUE_HIGH (256u << 10) /* bytes that wait for one end before the other is stopped */
 
 struct upstream {
     unsigned refs;          /* the bot, and each relay */
     struct http_pool *pool; /* NULL: it cannot be made */
+    bool crowded;           /* calls wait for a connection */
     char *api_root, *ca_file, *proxy_url;
     char ca_stamp[FILE_STAMP_MAX]; /* of ca_file, as it was */
     enum ip_mode ip;
@@ -32,6 +36,9 @@ struct relay {
     struct http_exchange *x;
     struct http_call *call;
     bool client_paused, call_paused, begun;
+    /* of a paused call: what its client had left to take, and when that was seen */
+    size_t left_mark;
+    int64_t marked_at;
 };
 
 /* ---- the server behind -------------------------------------------------------------------------- */
@@ -158,6 +165,7 @@ static void on_body(void *arg, struct slice piece)
     http_write(r->x, piece);
     if (!r->call_paused && http_queued(r->x) > QUEUE_HIGH) {
         r->call_paused = true;
+        r->left_mark = SIZE_MAX;
         http_call_pause(r->call);
     }
 }
@@ -195,6 +203,48 @@ static void on_fail(void *arg, enum http_fail fail, const char *error)
     }
     relay_free(r);
 }
+
+/* ---- when there are too many -------------------------------------------------------------------- */
+
+static bool is_stuck(struct relay *r, int64_t now)
+{
+    size_t left = http_queued(r->x);
+
+    if (!r->call_paused)
+        return false;
+    if (r->left_mark - left < TAKE_BYTES)
+        return now - r->marked_at >= TAKE_TIME;
+    r->left_mark = left;
+    r->marked_at = now;
+    return false;
+}
+
+int64_t relays_tick(struct list *relays, int64_t now)
+{
+    bool any = false;
+
+    list_each(relays, it) {
+        struct relay *r = list_item(it, struct relay, link);
+        r->up->crowded = false;
+    }
+    list_each(relays, it) {
+        struct relay *r = list_item(it, struct relay, link);
+        any |= http_call_waits(r->call);
+        r->up->crowded |= http_call_waits(r->call);
+    }
+    for (struct list *it = any ? relays->next : relays; it != relays;) {
+        struct relay *r = list_item(it, struct relay, link);
+        it = it->next;
+        if (!r->up->crowded || !is_stuck(r, now))
+            continue;
+        http_abort(r->x);
+        http_call_cancel(r->call);
+        relay_free(r);
+    }
+    return any ? now + TAKE_TIME : TIME_NEVER;
+}
+
+/* ---- a call begins ------------------------------------------------------------------------------ */
 
 void upstream_relay(struct upstream *u, struct list *relays, struct http_exchange *x,
                     const struct http_server_request *req, const char *path)

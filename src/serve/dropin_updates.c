@@ -198,8 +198,7 @@ static void warn_of_rival(struct dropin_bot *b)
     if (b->rival_told_at && now - b->rival_told_at < RIVAL_EVERY)
         return;
     b->rival_told_at = now;
-    log_warn(b->name,
-             "a second program asks for its updates, one poll ends with 409; stop one of them");
+    log_warn(b->name, "a second program asks for its updates, one poll ends with 409; stop one of them");
 }
 
 /* Of two who wait, the older one is told off, as by Telegram. */

@@ -1,10 +1,12 @@
 """Abuse of the daemon's three listeners: what is no request is refused, memory stays bounded, and whoever is honest is
 served meanwhile: a webhook's POST, a claim by the API, a getUpdates."""
+import http.server
 import json
 import os
 import resource
 import socket
 import sys
+import threading
 import time
 
 import pytest
@@ -18,12 +20,35 @@ from abuse import flood, read_to_end, shapes  # noqa: E402
 MIB = 1 << 20
 GROWTH = 4 * MIB
 HOOKED, POLLED = "123456:AAF0-test-token-of-the-webhook-bot-1", "234567:AAF0-test-token-of-the-polling-bot-1"
+FILED = "345678:AAF0-test-token-of-the-bot-with-files-1"
 SECRET = "Webhook_secret-0123456789"
 API_TOKEN = "api-token-0123456789abcdef"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 with open(harness.TGSPOOL, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()
 PATIENCE = 60
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    """The server behind for what is passed on: files of 20 MB, and short answers to all else."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        size = 20_000_000 if self.path.startswith("/file/") else 11
+        self.send_response(200)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        try:
+            for _ in range(size // 100_000):
+                self.wfile.write(b"x" * 100_000)
+            self.wfile.write(b'{"ok":true}' if size == 11 else b"")
+        except OSError:
+            self.close_connection = True
+
+    do_POST = do_GET
+
+    def log_message(self, *args):
+        pass
 
 
 class Doors:
@@ -35,6 +60,10 @@ class Doors:
         s, self.port = self.spool, {name: free_port() for name in ("webhook", "http", "dropin")}
         s.add_bot("hooked", HOOKED, api_root=self.api.url, intake="webhook", deliver="pull",
                   webhook_secret_file=s.write("hook", SECRET))
+        self.files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        self.files.daemon_threads = True
+        threading.Thread(target=self.files.serve_forever, daemon=True).start()
+        s.add_bot("filed", FILED, api_root=f"http://127.0.0.1:{self.files.server_port}", intake="none", deliver="pull")
         s.add_bot("polled", POLLED, api_root=self.api.url, intake="poll", deliver="dropin")
         s.configure(None, listen={**{k: f"127.0.0.1:{v}" for k, v in self.port.items()},
                                   "api_token_file": s.write("api", API_TOKEN)})
@@ -81,11 +110,15 @@ class Doors:
         status, answer = self.ask("dropin", self.heads("dropin")[1], b"limit=1")
         if status != 200 or not json.loads(answer)["ok"]:
             left.add("dropin")
+        if self.ask("dropin", f"GET /bot{FILED}/getMe HTTP/1.1\r\nHost: a\r\n".encode())[0] != 200:
+            left.add("passed on")
         return left
 
     def close(self):
         self.spool.close()
         self.api.stop()
+        self.files.shutdown()
+        self.files.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +188,8 @@ def test_a_thousand_connections(doors, door, how):
             s.close()
 
 
-@pytest.mark.parametrize("door", ("dropin", "http"))
-def test_answers_that_nobody_reads(doors, door):
+@pytest.mark.parametrize("what", ("updates", "events", "files"))
+def test_answers_that_nobody_reads(doors, what):
     """200 clients with a right token ask for large answers and do not read them."""
     want = 100
     if doors.spool.counts("polled")["pending"] < want:
@@ -166,7 +199,10 @@ def test_answers_that_nobody_reads(doors, door):
                     "message_id": 1, "date": 1, "text": "y" * 40000, "chat": {"id": 5, "type": "private"}}})[1:-1]}])
         wait_until(lambda: doors.spool.counts("polled")["pending"] +
                    doors.spool.counts("polled")["processing"] >= want, "a backlog of 4 MB")
+    door = "http" if what == "events" else "dropin"
     get = doors.heads(door)[0].replace(b"/v1/status", b"/v1/events?payload=1&limit=1000&bot=polled")
+    if what == "files":
+        get = f"GET /file/bot{FILED}/x HTTP/1.1\r\nHost: a\r\n".encode()
     assert not doors.honest()
     before, held, seen = doors.rss(), [], []
     for _ in range(200):
