@@ -307,8 +307,10 @@ static void give_up_place(struct slots *pool, bool useful)
 /* Of n events that could be taken, how many may be: with_child of them need no further place. */
 static unsigned take_places(struct slots *pool, unsigned n, unsigned with_child)
 {
-    if (!deliverer_of(pool->config)->children)
+    if (!deliverer_of(pool->config)->children) {
+        places_leave(&pool->places); /* it may have had others before a reload */
         return n;
+    }
     unsigned got = with_child + places_take(&pool->places, n - with_child);
     if (got < n && children_complain(pool->places.of))
         log_warn(pool->config->bot,

@@ -201,12 +201,38 @@ static void who_ends_lets_others_pass(void **state)
     house_close(&h);
 }
 
+/* A bot that waits, and needs no children any more after a reload, is in nobody's way. */
+static void who_needs_none_any_more_lets_others_pass(void **state)
+{
+    static char url[] = "http://127.0.0.1:1/";
+    struct house h;
+    struct err e = ERR_NONE;
+
+    (void)state;
+    house_open(&h, 1, DELIVER_EXEC, DELIVER_EXEC);
+    add(&h, 0, 1);
+    add(&h, 1, 2);
+    house_run(&h, 1);
+    assert_int_equal(children_waiting(h.children), 1);
+    h.bots[1].bot.deliver = DELIVER_HTTP;
+    h.bots[1].bot.url = url;
+    assert_int_equal(slots_reconfigure(h.bots[1].slots, &h.bots[1].bot, NULL, &e), 0);
+    add(&h, 0, 2);
+    house_run(&h, 5);
+    assert_int_equal(h.bots[1].box.outcomes[0].kind, OUTCOME_UNAVAILABLE);
+    assert_int_equal(children_waiting(h.children), 0);
+    house_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_more_than_allowed_and_in_turn), cmocka_unit_test(a_raised_limit_is_used),
-        cmocka_unit_test(an_idle_worker_gives_way),         cmocka_unit_test(a_busy_worker_bot_shares_too),
+        cmocka_unit_test(no_more_than_allowed_and_in_turn),
+        cmocka_unit_test(a_raised_limit_is_used),
+        cmocka_unit_test(an_idle_worker_gives_way),
+        cmocka_unit_test(a_busy_worker_bot_shares_too),
         cmocka_unit_test(who_ends_lets_others_pass),
+        cmocka_unit_test(who_needs_none_any_more_lets_others_pass),
     };
 
     return cmocka_run_group_tests_name("children", tests, NULL, NULL);
