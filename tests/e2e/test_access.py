@@ -123,7 +123,7 @@ def test_the_page_is_small_and_loads_nothing_from_elsewhere(door):
         for url in re.findall(rb"https?://[^\s\"')]+", body):
             assert url.startswith(b"http://www.w3.org/"), (name, url)  # the names of SVG, which nobody loads
         assert not re.search(rb"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|style=|\son\w+=\"", body), name
-    assert total < 68000
+    assert total < 66000
 
 
 def test_every_word_is_in_chinese_too(door):

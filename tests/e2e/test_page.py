@@ -297,6 +297,34 @@ def test_hostile_texts_and_large_ids(page):
     assert "owned" not in page.browser.title
 
 
+def test_numbers_survive(page):
+    """The page's own reader of JSON, against Python's."""
+    page.login()
+    texts = ['{"a":[1,-2.5,1e3,0,true,false,null,"x"],"b":{},"c":[]}', '[]', '""', ' {"a" : [ ] , "b":1}\n', '"\\u4f60\\"\\\\ {]"',
+             '9007199254740991', '9007199254740993', '-9223372036854775808', '[18446744073709551615]', '{"__proto__":{"x":1}}']
+    broken = ['', '{', '[1,,2]', '[1,]', '{"a":1,}', '[,1]', '[1 2]', '{"a"}', '{"a":}', '01', '-', '1.', 'tru', '"', '"\\x"', '[1]]', '{a:1}', "{'a':1}", '[', '[1']
+    got = page.browser.execute_async_script("""
+        const [texts, broken, done] = arguments;
+        import("/page/json.js").then(({ parse, pretty }) => {
+          const plain = v => typeof v === "bigint" ? "big " + v
+            : Array.isArray(v) ? v.map(plain) : v && typeof v === "object" ? Object.entries(v).map(([k, x]) => [k, plain(x)]) : v;
+          done({ read: texts.map(x => plain(parse(x))), pretty: texts.map(pretty),
+                 raw: parse('{"b":1, "payload" : {"payload":[1.10 , 2]},"c":{"payload":3}}', "payload").payload,
+                 broken: broken.filter(x => { try { parse(x); return true } catch (e) { return false } }) });
+        });""", texts, broken)
+
+    def plain(v):
+        if isinstance(v, int) and not isinstance(v, bool) and abs(v) > 2**53 - 1:
+            return f"big {v}"
+        if isinstance(v, dict):
+            return [[k, plain(x)] for k, x in v.items()]
+        return [plain(x) for x in v] if isinstance(v, list) else v
+    assert got["read"] == [plain(json.loads(x)) for x in texts]
+    assert [json.loads(x) for x in got["pretty"]] == [json.loads(x) for x in texts]
+    assert got["raw"] == '{"payload":[1.10 , 2]}'  # to the byte
+    assert got["broken"] == []
+
+
 def test_replay_and_discard_one(page):
     page.arrive(1)
     [id] = nack(page.spool, 1, "one", dead=True)

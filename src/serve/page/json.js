@@ -40,14 +40,13 @@ export function parse(text, raw) {
   const items = (open, close, item) => {
     take(open);
     blanks();
-    while (text[at] !== close) {
+    for (let first = true; first ? text[at] !== close : text[at] === ","; first = false) {
+      if (!first) at++;
+      blanks();
       item();
       blanks();
-      if (text[at] === close) break;
-      take(",");
-      blanks();
     }
-    at++;
+    take(close);
   };
   const object = depth => {
     const o = Object.create(null);
