@@ -28,7 +28,8 @@ struct alert_sender {
     struct list queue; /* the oldest first; it is the one that is tried */
     size_t n;
     bool sending;
-    bool failing; /* told */
+    bool failing;     /* told */
+    unsigned dropped; /* since the latest success: the first one is told at once, the others with that */
     unsigned failures;
     struct timer retry;
     struct alert_result result;
@@ -98,6 +99,11 @@ void alert_sender_tried(struct alert_sender *s, bool ok, int64_t after_ms, const
     s->result.delivered = ok;
     snprintf(s->result.why, sizeof(s->result.why), "%s", ok ? "" : sentence);
     tell(s, ok, sentence);
+    if (ok && s->dropped) {
+        log_warn(NULL, "%u alerts were dropped for alerts.%s; to look, run: tgspool status", s->dropped,
+                 s->channel->name);
+        s->dropped = 0;
+    }
     if (ok || s->once) {
         s->failures = 0;
         if (first(s))
@@ -130,9 +136,11 @@ static void drop_oldest(struct alert_sender *s)
 
     if (s->sending)
         it = it->next;
-    log_warn(NULL,
-             "too many alerts wait for alerts.%s: the oldest is dropped; to try it, run: tgspool alert-test",
-             s->channel->name);
+    if (s->dropped++ == 0)
+        log_warn(
+            NULL,
+            "too many alerts wait for alerts.%s: the oldest is dropped; to try it, run: tgspool alert-test",
+            s->channel->name);
     drop(s, list_item(it, struct queued, link));
 }
 

@@ -81,11 +81,11 @@ def test_mail(run, tmp_path):
     fake = tmp_path / "sendmail"
     fake.write_text(f"#!/bin/sh\necho \"$@\" >{tmp_path}/arguments\ncat >{tmp_path}/mail\n")
     fake.chmod(0o700)
-    run("mail", {"MAIL_TO": "you@example.org", "MAIL_FROM": "bot@example.org", "SENDMAIL": fake})
+    run("mail", {"MAIL_TO": "you@example.org", "MAIL_FROM": "bot@example.org", "SENDMAIL": f"{fake} -a alerts"})
     head, body = (tmp_path / "mail").read_text().split("\n\n", 1)
     assert "To: you@example.org\nFrom: bot@example.org\nSubject: [alert] tgspool dead, bot shop\n" in head
     assert body == f"{EVIL}\n\nnext: {NEXT}\n"
-    assert (tmp_path / "arguments").read_text() == "-i -t\n"
+    assert (tmp_path / "arguments").read_text() == "-a alerts -i -t\n"
 
 
 def test_ntfy(run, serve):
