@@ -314,3 +314,17 @@ def test_a_command_that_hangs_is_ended(spool, all_three):
         except FileNotFoundError:
             return True
     wait_until(is_gone, "what it started is ended too")
+
+
+def test_a_pause_is_reminded_of(spool, api, all_three):
+    """In place of the alert on age; what waited is old when it is resumed."""
+    spool.configure(deliver="pull", alerts={**all_three.options, "oldest": "2s"})
+    spool.start()
+    assert spool.api("POST", "/v1/pause", {"bot": "shop", "what": "deliver"})[0] == 200
+    api.inject_message(1, "x")
+    got = all_three.wait("paused", "firing")
+    assert got["bot"] == "shop" and got["next"] == "tgspool resume shop"
+    assert "delivery is paused" in got["message"] and all_three.count("oldest") == 0
+    spool.cli(*got["next"].split()[1:])
+    all_three.wait("oldest", "firing")
+    spool.stop()
