@@ -65,6 +65,7 @@ static void try_way(struct repair *r, enum repair_way w, bool fresh)
                   : r->faults[w] ? ", with faults"
                                  : ", and all fits together");
     verified_free(&v);
+    free(path);
 }
 
 /* The way that reads most; of two such, one without a fault. */
