@@ -173,7 +173,7 @@ static void check_database(struct check *c, int schema)
         tell(c, GOOD, 0, "store", NULL, "a spool of schema %d that can be read; no daemon runs", schema);
     } else {
         tell(c, BAD, e.exit_code, "store",
-             e.exit_code == EX_DATAERR ? "keep the directory as it is, and restore a backup elsewhere"
+             e.exit_code == EX_DATAERR ? "restore a backup, or run: tgspool repair"
                                        : "do what it says; nothing was changed",
              "%s", e.text);
     }

@@ -129,6 +129,7 @@ void checkpoint_post(struct api_call *c, const struct api_request *r, const stru
 {
     struct checkpoints *cs = c->api->checkpoints;
     struct err e = ERR_NONE;
+    char why[256];
 
     (void)r;
     (void)p;
@@ -140,8 +141,11 @@ void checkpoint_post(struct api_call *c, const struct api_request *r, const stru
         api_fail(c, 429, "too_many", "there are %u checkpoints; the oldest ends within the hour", cs->n);
         return;
     }
-    if (!spool_healthy(c->api->sp, NULL)) {
-        api_fail_store(c);
+    if (!spool_healthy(c->api->sp, why)) {
+        api_fail(c, 503, "unavailable",
+                 "the daemon's store has failed: %s; end the daemon, and run the command again: it reads the "
+                 "directory then",
+                 why);
         return;
     }
     if (spool_checkpoint_begin(c->api->sp, &e) < 0) {
