@@ -5,7 +5,9 @@
  *   crash         _exit(42) at once, as kill -9 would
  *   errno:NUMBER  FAILPOINT() returns NUMBER (an errno)
  *   sleep:MS      waits that long, then goes on
- * with an optional "@N": only at the N-th pass (from 1), and "+" behind it: at every pass from there on. */
+ * with an optional "@N": only at the N-th pass (from 1), and "+" behind it: at every pass from there on.
+ *
+ * Those named break.* make the program wrong while they give an errno: tests show with them that they would see it. */
 #ifndef BASE_FAILPOINT_H
 #define BASE_FAILPOINT_H
 

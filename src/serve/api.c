@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "serve/api_call.h"
@@ -190,6 +191,10 @@ void api_answer_durable(struct api_call *c, int status, struct buf *body)
     c->held = *body;
     *body = BUF_EMPTY;
     c->held_status = status;
+    if (FAILPOINT("break.early_answer")) {
+        answer(c, status, NULL, buf_slice(&c->held), -1);
+        return;
+    }
     c->drop = drop_held;
     spool_on_durable(c->api->sp, held_written, c);
 }

@@ -207,7 +207,7 @@ void row_put_due(struct spool_box *b, enum due_class c, int64_t time, uint64_t s
 
 void row_put_order(struct spool_box *b, uint32_t epoch, struct lane lane, uint64_t seq)
 {
-    if (FAILPOINT("rows.lose_order")) /* what `verify` must find */
+    if (FAILPOINT("break.lost_order"))
         return;
     put(b, FAMILY_ORDER, key_order(b->bot_id, b->which, epoch, lane, seq), slice_make("", 0));
 }

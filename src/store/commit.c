@@ -299,6 +299,8 @@ static enum store_result write_batch(struct store *st, int64_t now)
     int64_t start = clock_boot_us();
     bool empty = db_batch_ops(st->db) == 0;
 
+    if (FAILPOINT("break.callback_before_sync"))
+        sync = false;
     if (FAILPOINT("commit.before_write"))
         err_set(&e, EX_IOERR, "cannot write: failpoint");
     enum db_write w = e.exit_code ? DB_FAILED : db_write(st->db, sync, &e);

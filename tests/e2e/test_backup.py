@@ -71,7 +71,7 @@ def test_export_reads_a_checkpoint(pulled):
 
 def test_verify_finds_a_lost_row(spool, api):
     spool.configure(deliver="pull")
-    spool.start(env={"TGSPOOL_FAILPOINTS": "rows.lose_order=errno:5@3"})
+    spool.start(env={"TGSPOOL_FAILPOINTS": "break.lost_order=errno:5@3"})
     api.generate(10, chats=1)
     spool.wait_counts(pending=10)
     r = spool.cli("verify", code=None)
@@ -364,7 +364,7 @@ def test_repair_keeps_away_from_a_daemon(pulled):
 
 def test_fresh_mends_what_does_not_fit(spool, api):
     spool.configure(deliver="pull")
-    spool.start(env={"TGSPOOL_FAILPOINTS": "rows.lose_order=errno:5@3"})
+    spool.start(env={"TGSPOOL_FAILPOINTS": "break.lost_order=errno:5@3"})
     api.generate(10, chats=1)
     spool.wait_counts(pending=10)
     spool.stop()
