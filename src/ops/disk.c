@@ -42,6 +42,9 @@ static int look_statvfs(const char *dir, struct disk_space *out)
 
     if (statvfs(dir, &fs) < 0)
         return -1;
+    errno = ENOTSUP;
+    if (fs.f_blocks == 0) /* some file systems do not tell */
+        return -1;
     out->free_bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
     out->total_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
     return 0;

@@ -64,7 +64,7 @@ int64_t reserve_free(const char *dir)
 {
     struct statvfs fs;
 
-    if (statvfs(dir, &fs) < 0)
+    if (statvfs(dir, &fs) < 0 || fs.f_blocks == 0) /* some do not tell */
         return INT64_MAX;
     return (int64_t)(geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * (int64_t)fs.f_frsize;
 }

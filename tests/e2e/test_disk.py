@@ -164,7 +164,7 @@ def test_webhooks_get_503_while_the_database_is_too_large(spool, api, on_disk):
 def test_a_full_disk_loses_nothing(spool, api, on_disk):
     """No mark, no reserve: writes fail in the middle, and the store opens again when there is room."""
     disk = on_disk(48 * MB, min_free=0, reserve="off")
-    spool.configure(deliver="pull", poll_timeout="1s")
+    spool.configure(deliver="pull", poll_timeout="1s", concurrency=1000)
     spool.start()
     for round in range(2):
         before = len(spool.log())
@@ -180,26 +180,28 @@ def test_a_full_disk_loses_nothing(spool, api, on_disk):
         assert status == 200
         disk.empty()
         spool.wait_counts(pending=300, timeout=90)
-        acknowledge_all(spool)
-        spool.wait_counts(done=300 * (round + 1), pending=0)
+        acknowledge(spool, 300 * (round + 1))
     assert spool.counts()["since_made"]["received"] == 600
     spool.stop()
 
 
-def acknowledge_all(spool):
-    while True:
-        events = spool.api("POST", "/v1/claim", {"bot": "shop", "max": 100})[1]["events"]
-        if not events:
-            return
-        status, answer = spool.api("POST", "/v1/ack", {"events": [{"id": e["id"], "lease": e["lease"]} for e in events]})
-        assert status == 200 and all(e.get("ok") for e in answer["events"])
+def acknowledge(spool, done):
+    """Claims and acknowledges until so many are done. While the store fails, claims are empty."""
+    def step():
+        events = spool.api("POST", "/v1/claim", {"bot": "shop", "max": 100})[1].get("events")
+        if events:
+            acks = [{"id": e["id"], "lease": e["lease"]} for e in events]
+            status, answer = spool.api("POST", "/v1/ack", {"events": acks})
+            assert status == 200 and all(e.get("ok") for e in answer["events"])
+        return not events and spool.counts()["done"] == done
+    wait_until(step, f"{done} are done", 60)
 
 
 @pytest.mark.parametrize("reserve", ["8M", "off"])
 def test_a_kill_on_a_full_disk(spool, api, on_disk, reserve):
     """The database cannot be opened without room: the reserve is that."""
     disk = on_disk(48 * MB, min_free=0, reserve=reserve)
-    spool.configure(deliver="pull", poll_timeout="1s")
+    spool.configure(deliver="pull", poll_timeout="1s", concurrency=1000)
     spool.start()
     if reserve != "off":
         wait_until(lambda: disk_status(spool)["reserve"] == 8 * MB, "the reserve is made")
@@ -220,8 +222,7 @@ def test_a_kill_on_a_full_disk(spool, api, on_disk, reserve):
     assert "the reserve was given up" in spool.log()
     assert spool.counts()["pending"] == 100
     assert "needs 16 MB" in disk_status(spool)["held"]  # nothing new until it is there again
-    acknowledge_all(spool)
-    spool.wait_counts(done=100)
+    acknowledge(spool, 100)
     api.generate(10)
     disk.empty()
     spool.wait_counts(pending=10)
@@ -231,11 +232,11 @@ def test_a_kill_on_a_full_disk(spool, api, on_disk, reserve):
 
 def test_compact(spool, api, make_spool):
     """Without a daemon and with one, at its work."""
-    spool.configure(deliver="pull", poll_timeout="1s")
+    spool.configure(deliver="pull", poll_timeout="1s", concurrency=1000)
     api.generate(2000, chats=50, size=2000)
     spool.start()
     spool.wait_counts(pending=2000)
-    acknowledge_all(spool)
+    acknowledge(spool, 2000)
     first = spool.cli_json("compact")
     assert first["state"] == "finished" and first["before"] > 0 and first["after"] > 0
     assert "the database was compacted from" in spool.log()
