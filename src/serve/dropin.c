@@ -37,6 +37,14 @@ void dropin_reply_error(struct http_exchange *x, int code, const char *descripti
 
 /* ---- requests ----------------------------------------------------------------------------------- */
 
+bool dropin_is_name(const struct dropin_bot *b, struct slice token)
+{
+    bool own = slice_eq_secret(slice_str(b->token), token);
+    bool alias = b->alias && slice_eq_secret(slice_str(b->alias), token);
+
+    return own || alias;
+}
+
 /* All tokens are compared, each in constant time. */
 static struct dropin_bot *find_bot(const struct dropin *d, struct slice token)
 {
@@ -44,9 +52,7 @@ static struct dropin_bot *find_bot(const struct dropin *d, struct slice token)
 
     each_bot(d, it) {
         struct dropin_bot *b = bot_at(it);
-        bool own = slice_eq_secret(slice_str(b->token), token);
-        bool alias = b->alias && slice_eq_secret(slice_str(b->alias), token);
-        if (own || alias)
+        if (dropin_is_name(b, token))
             found = b;
     }
     return found;
@@ -103,6 +109,7 @@ void dropin_request(void *arg, struct http_exchange *x, const struct http_server
         dropin_reply_error(x, 400, "Bad Request: the body is no JSON object");
         dropin_args_free(&a);
     } else if (b) {
+        a.token = buf_slice(&t.token);
         snprintf(who, sizeof(who), "%s (dropin)", r->peer_text ? r->peer_text : "");
         dropin_answer_local(b, x, t.method, &a, who);
         dropin_args_free(&a);
@@ -163,6 +170,7 @@ static void bot_set(struct dropin_bot *b, const struct dropin_bot_options *o)
     b->warned_poll = false;
     if (o->config->deliver != DELIVER_DROPIN)
         updates_end(b, false, 409, "Conflict: terminated by setWebhook request");
+    updates_check_tokens(b);
 }
 
 void dropin_set_bots(struct dropin *d, const struct dropin_bot_options *bots, size_t n)

@@ -61,6 +61,10 @@ void dropin_reply_error(struct http_exchange *x, int code, const char *descripti
 
 /* ---- dropin_updates.c: getUpdates, and dropping what is pending */
 
+/* Whether this is the bot's token, or its alias. */
+bool dropin_is_name(const struct dropin_bot *b, struct slice token);
+/* They may be others now: polls that wait, and came by what is none any more, get a 401. */
+void updates_check_tokens(struct dropin_bot *b);
 void updates_get(struct dropin_bot *b, struct http_exchange *x, const struct dropin_args *a, const char *who);
 /* Answers with result "true" and the description when everything unfinished is discarded. */
 void updates_drop(struct dropin_bot *b, struct http_exchange *x, const char *description, const char *who);

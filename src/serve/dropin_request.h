@@ -31,7 +31,8 @@ void dropin_target_write(const struct dropin_target *t, const char *token, struc
 /* Arguments; they borrow from the request. */
 struct dropin_args {
     struct slice query, content_type, body;
-    struct json *root; /* owned: of a JSON body */
+    struct json *root;  /* owned: of a JSON body */
+    struct slice token; /* by which the request came: set by its reader, borrowed */
 };
 
 /* Returns 0, or -1 for a JSON body that is not an object. dropin_args_free in both cases. */

@@ -44,6 +44,7 @@ struct ask {
     bool only_drop; /* then answer "true" with a description */
     const char *description;
     char who[DROPIN_WHO_MAX];
+    char *token;  /* by which it came; NULL: it needs none any more */
     bool changed; /* something in the open batch must be durable before the answer */
     bool again;   /* what it does not want filled the batch: there may be more behind it */
     bool held;    /* the answer waits for the commit */
@@ -59,6 +60,9 @@ static void ask_free(struct ask *a)
     if (a->bot->waiting == a)
         a->bot->waiting = NULL;
     list_del(&a->link);
+    if (a->token)
+        explicit_bzero(a->token, strlen(a->token));
+    free(a->token);
     buf_free(&a->answer);
     free(a);
 }
@@ -300,6 +304,15 @@ void updates_end(struct dropin_bot *b, bool held_too, int code, const char *desc
     }
 }
 
+void updates_check_tokens(struct dropin_bot *b)
+{
+    list_each(&b->asks, it) {
+        struct ask *a = list_item(it, struct ask, link);
+        if (!a->held && a->token && !dropin_is_name(b, slice_str(a->token)))
+            ask_fail(a, 401, "Unauthorized");
+    }
+}
+
 /* ---- asking ------------------------------------------------------------------------------------- */
 
 static bool is_asked_for(const struct bot_config *c, const char *kind)
@@ -371,6 +384,7 @@ void updates_get(struct dropin_bot *b, struct http_exchange *x, const struct dro
     consumer_polls(&b->consumer, offset, now);
     updates_remember_kinds(b, args);
     struct ask *a = ask_new(b, x, who);
+    a->token = xstrndup(args->token.p, args->token.n);
     a->changed = confirm(b, offset);
     a->limit = (unsigned)dropin_arg_int(args, "limit", LIMIT_MAX, 1, LIMIT_MAX);
     a->deadline = now + SECONDS(timeout_s);

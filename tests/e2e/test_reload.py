@@ -60,6 +60,31 @@ def test_a_claim_that_waits_ends_with_its_token(spool, api):
     assert len(new.answer["events"]) == len(owner.answer["events"]) == 1
 
 
+def test_a_poll_that_waits_ends_with_its_token(spool, api):
+    """At the drop-in listener; one that came by the name that stays goes on."""
+    alias, port = "123456:shop-by-another-name-for-its-program", free_port()
+    spool.configure(listen={"dropin": f"127.0.0.1:{port}"}, deliver="dropin",
+                    dropin_token_file=spool.write("alias", alias))
+    spool.start()
+
+    def poll(token):
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        c.request("GET", f"/bot{token}/getUpdates?timeout=45")
+        wait_until(lambda: spool.counts()["consumer"]["waiting"], "it waits")
+        return c
+    waits = poll(alias)
+    spool.write("alias", alias + "-of-tomorrow")
+    reload(spool)
+    assert waits.getresponse().status == 401
+    waits = poll(TOKEN)
+    spool.write("alias", alias)
+    reload(spool)
+    assert spool.counts()["consumer"]["waiting"]
+    api.generate(1)
+    answer = waits.getresponse()
+    assert answer.status == 200 and len(json.loads(answer.read())["result"]) == 1
+
+
 def test_a_ca_file_is_read_anew(make_api, make_spool, certificates):
     """Under the same name: for the poll, for what the drop-in API passes on."""
     api = make_api(tls=certificates["good"])
