@@ -23,6 +23,7 @@
 #include "serve/api.h"
 #include "spool/spool.h"
 #include "store/dir.h"
+#include "store/reserve.h"
 #include "wire/url.h"
 
 #define ANSWER_MAX (64u << 20) /* a page with payloads is far smaller */
@@ -107,6 +108,19 @@ static void start_api(struct request *q)
     q->api = api_new(q->sp, &hooks);
 }
 
+/* The daemon's ops/disk looks again and again; here once is enough. */
+static void hold_if_low(struct request *q)
+{
+    int64_t is = reserve_free(q->config->dir);
+    char why[100], free_bytes[32], need[32];
+
+    if (is >= q->config->min_free)
+        return;
+    snprintf(why, sizeof(why), "the disk has %s free, needs %s", text_bytes(is, free_bytes),
+             text_bytes(q->config->min_free, need));
+    spool_hold(q->sp, why);
+}
+
 static int open_spool(struct request *q, enum request_need need, struct err *e)
 {
     const struct config *c = q->config;
@@ -133,6 +147,7 @@ static int open_spool(struct request *q, enum request_need need, struct err *e)
     snprintf(q->who, sizeof(q->who), "uid %ld (command)", (long)getuid());
     spool_begin(q->sp, clock_now());
     attach_bots(q, need == NEED_READ);
+    hold_if_low(q);
     start_api(q);
     return 0;
 }

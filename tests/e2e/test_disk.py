@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import wait_until
+from harness import EX_TEMPFAIL, wait_until
 from test_webhook import Hook
 
 MB = 1 << 20
@@ -134,6 +134,12 @@ def test_intake_stops_at_the_mark_and_goes_on_by_itself(spool, api, on_disk):
     assert disk_status(spool)["held"] is None
     assert spool.log().count("intake stops: the disk has") == 2  # once by the watch, once by the poll
     spool.stop()
+
+    disk.fill(leave=8 * MB)  # a command that opens the spool itself looks, too
+    r = spool.cli("import", "-", input=line, text=False, code=None)
+    assert r.returncode == EX_TEMPFAIL and b"nothing new is taken now: the disk has" in r.stderr
+    disk.empty()
+    assert spool.cli("import", "-", input=line, text=False).startswith(b"0 new, ")
 
 
 def test_webhooks_get_503_while_the_database_is_too_large(spool, api, on_disk):
