@@ -62,6 +62,29 @@ static struct model_event *add(struct model *m, uint64_t seq)
     return e;
 }
 
+static struct model_id *id_of(struct model *m, const struct model_event *e)
+{
+    for (size_t i = 0; i < m->n_ids; i++) {
+        struct model_id *id = &m->ids[i];
+        if (id->update_id == e->update_id && id->chat == e->chat && id->text == e->text)
+            return id;
+    }
+    return NULL;
+}
+
+/* The id leads to this event now. */
+static void set_id(struct model *m, const struct model_event *e)
+{
+    struct model_id *id = id_of(m, e);
+
+    if (!id) {
+        assert_true(m->n_ids < MODEL_EVENTS);
+        id = &m->ids[m->n_ids++];
+        *id = (struct model_id){e->update_id, e->chat, e->text, 0};
+    }
+    id->seq = e->seq;
+}
+
 void model_begin(struct model *m)
 {
     world_begin(m->w);
@@ -76,10 +99,9 @@ void model_accept(struct model *m, int64_t update_id, int64_t chat, int text)
     bool known = false;
     struct update_place place = {.has_chat = true, .has_user = true, .chat = chat, .user = chat + 1000};
 
-    for (size_t i = 0; i < m->n; i++) {
-        struct model_event *e = &m->events[i];
-        known |= e->update_id == update_id && e->chat == chat && e->text == text;
-    }
+    const struct model_event like = {.update_id = update_id, .chat = chat, .text = text};
+    const struct model_id *id = id_of(m, &like);
+    known = id && id->seq;
     snprintf(number, sizeof(number), "%d", text);
     char *json = world_message(update_id, chat, number);
     enum accepted rc = world_accept_json(m->w, json, &seq);
@@ -94,6 +116,8 @@ void model_accept(struct model *m, int64_t update_id, int64_t chat, int text)
     e->chat = chat;
     e->text = text;
     e->lane = lane_of(m->w->policy.order, &place, seq);
+    e->received_at = m->w->now;
+    set_id(m, e);
 }
 
 /* The keys of an event whose try ends. */
@@ -121,6 +145,7 @@ static void decided(struct model *m, struct model_event *e, const struct decisio
     e->due = d->state == STATE_PENDING && d->due > now ? d->due : 0;
     e->waiting = e->due > 0;
     e->served_id = 0;
+    e->finished_at = unfinished(e) ? 0 : now;
     settle_keys(m, e);
 }
 
@@ -152,6 +177,8 @@ static struct decision decide(struct model *m, const struct model_event *e, enum
 static bool holds(struct model *m, const struct claim *c)
 {
     const struct model_event *e = model_find(m, c->ev.seq);
+    if (!e)
+        return false;
     struct event_state st = world_state(m->w, c->ev.seq);
 
     return e->state == STATE_PROCESSING && !e->served_id && memcmp(st.token, c->token, TOKEN_BYTES) == 0;
@@ -196,9 +223,13 @@ void model_complete_with(struct model *m, struct claim *c, enum outcome_kind kin
                          unsigned n_calls, int key)
 {
     struct model_event *e = model_find(m, c->ev.seq);
+    struct outcome o = {.kind = kind, .after_ms = after_ms};
+    if (!e) { /* removed since: another had ended it */
+        assert_int_equal(complete_spool(m, c, &o, n_calls, key), COMPLETE_UNKNOWN);
+        return;
+    }
     struct event_state st = world_state(m->w, c->ev.seq);
     struct breaker b = world_status(m->w).breaker;
-    struct outcome o = {.kind = kind, .after_ms = after_ms};
     bool ours = holds(m, c);
 
     assert_int_equal(complete_spool(m, c, &o, n_calls, key), ours ? COMPLETED : COMPLETE_LOST);
@@ -208,7 +239,10 @@ void model_complete_with(struct model *m, struct claim *c, enum outcome_kind kin
     decided(m, e, &d);
     if (kind != OUTCOME_DONE)
         return;
+    e->calls_from = m->calls + 1;
+    e->n_calls = n_calls;
     m->calls += n_calls;
+    assert_true(m->calls < ARRAY_LEN(m->call_ended));
     if (key >= 0 && !key_is_done(m, key))
         m->keys[key] = (struct model_key){.done_until = m->w->now + MODEL_TTL};
 }
@@ -224,7 +258,7 @@ void model_ask_key(struct model *m, int key, struct claim *c)
     enum keyed want = KEY_FIRST;
 
     if (c && !holds(m, c))
-        want = KEY_LOST;
+        want = model_find(m, c->ev.seq) ? KEY_LOST : KEY_UNKNOWN;
     else if (key_is_done(m, key))
         want = KEY_IS_DONE;
     else if (k->holder && !(c && k->holder == c->ev.seq))
@@ -244,7 +278,7 @@ void model_extend(struct model *m, struct claim *c, int64_t by_ms)
     int64_t deadline = 0;
 
     enum completed rc = spool_extend(m->w->box, c->ev.seq, c->token, by_ms, &deadline);
-    assert_int_equal(rc, ours ? COMPLETED : COMPLETE_LOST);
+    assert_int_equal(rc, ours ? COMPLETED : e ? COMPLETE_LOST : COMPLETE_UNKNOWN);
     if (!ours)
         return;
     assert_int_equal(deadline, m->w->now + by_ms);
@@ -276,6 +310,8 @@ void model_replay(struct model *m, uint64_t seq)
     new->text = e->text;
     new->replay_of = seq;
     new->lane = lane_of(m->w->policy.order, &place, copy);
+    new->received_at = e->received_at;
+    set_id(m, new);
     e->replayed_as = copy;
 }
 
@@ -300,6 +336,83 @@ void model_pause(struct model *m, bool paused)
 {
     spool_pause(m->w->box, false, paused);
     m->paused = paused;
+}
+
+void model_end_call(struct model *m, uint64_t seq)
+{
+    struct spool_box *out = spool_find_box(m->w->sp, "shop", BOX_OUT);
+
+    if (!out || seq > m->calls || m->call_ended[seq])
+        return;
+    assert_int_equal(spool_discard(out, seq, true, "test"), ACTED);
+    m->call_ended[seq] = true;
+    m->calls_ended++;
+}
+
+/* ---- retention ---------------------------------------------------------------------------------- */
+
+static bool is_free(const struct model *m, const struct model_event *e)
+{
+    const struct spool_retention *r = &m->w->retention;
+    int64_t keep = e->state == STATE_DONE ? r->done_ms : r->dead_ms;
+
+    if (m->w->now < e->finished_at + keep || m->w->now < e->received_at + r->dedupe_ms)
+        return false;
+    for (unsigned i = 0; i < e->n_calls; i++)
+        if (!m->call_ended[e->calls_from + i])
+            return false;
+    return true;
+}
+
+static void removed(struct model *m, size_t i)
+{
+    struct model_event e = m->events[i];
+    struct model_id *id = id_of(m, &e);
+
+    memmove(m->events + i, m->events + i + 1, (m->n - i - 1) * sizeof(m->events[0]));
+    m->n--;
+    m->removed++;
+    if (id->seq != e.seq)
+        return;
+    const struct model_event *old = e.replay_of ? model_find(m, e.replay_of) : NULL;
+    const struct model_event *other = old ? model_find(m, old->replayed_as) : NULL;
+    id->seq = other ? other->seq : old ? old->seq : 0;
+}
+
+/* Of each class, by seq: what the spool removed was free, and nothing in front of it stays. */
+static void model_retain(struct model *m)
+{
+    static const enum state classes[] = {STATE_DONE, STATE_DEAD};
+    struct world *w = m->w;
+
+    for (size_t k = 0; k < ARRAY_LEN(classes); k++) {
+        bool stays = false, blocked = false;
+        for (size_t i = 0; i < m->n;) {
+            struct model_event *e = &m->events[i];
+            struct event_state st;
+            struct event ev;
+            struct buf record = BUF_EMPTY;
+            bool there = e->state != classes[k] || spool_get(w->box, e->seq, &ev, &st, &record) == 0;
+            buf_free(&record);
+            if (!there) {
+                if (stays || !is_free(m, e) || !w->retention.done_ms)
+                    fail_msg("event %llu was removed too soon", (unsigned long long)e->seq);
+                removed(m, i);
+                continue;
+            }
+            i++;
+            if (e->state != classes[k])
+                continue;
+            stays = true;
+            blocked |= !is_free(m, e);
+            if (blocked || !w->retention.done_ms)
+                continue;
+            if (!e->free_since)
+                e->free_since = w->now;
+            if (w->now > e->free_since + MINUTES(1)) /* so often events that wait for calls are looked at */
+                fail_msg("event %llu is not removed", (unsigned long long)e->seq);
+        }
+    }
 }
 
 static void let_go_served(struct model *m)
@@ -405,6 +518,7 @@ void model_work(struct model *m)
         struct decision d = decide(m, e, OUTCOME_LEASE_EXPIRED, -1, &before[i], &then);
         decided(m, e, &d);
     }
+    model_retain(m);
 }
 
 void model_claim(struct model *m, unsigned max, bool push)
@@ -509,7 +623,7 @@ void model_compare(struct model *m)
     if (out)
         spool_box_status(out, &s);
     assert_int_equal(out ? s.counts.received : 0, m->calls);
-    assert_int_equal(out ? s.counts.pending : 0, m->calls);
+    assert_int_equal(out ? s.counts.pending : 0, m->calls - m->calls_ended);
     s = world_status(w);
     assert_int_equal(s.oldest_unfinished_at == 0, s.counts.pending + s.counts.processing == 0);
 }
@@ -537,6 +651,7 @@ void model_reopen(struct model *m, int64_t gap_ms, enum order order)
         }
     }
     m->n_held_before = 0;
+    model_retain(m);
     model_begin(m);
     model_work(m);
     model_commit(m);
@@ -577,5 +692,5 @@ void model_fold(struct model *m)
     assert_int_equal(count(m, STATE_PENDING) + count(m, STATE_PROCESSING), 0);
     m->done_before += count(m, STATE_DONE);
     m->dead_before += count(m, STATE_DEAD);
-    m->n = 0;
+    m->n = m->n_ids = 0;
 }

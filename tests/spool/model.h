@@ -25,12 +25,23 @@ struct model_event {
     bool push;
     uint64_t replay_of, replayed_as;
     int64_t served_id; /* while handed out by the drop-in API */
+    int64_t received_at, finished_at;
+    uint64_t calls_from; /* the calls that it made */
+    unsigned n_calls;
+    int64_t free_since; /* seen free to go, but there */
 };
 
 /* Held by an event, or done until its time is up, or neither. */
 struct model_key {
     uint64_t holder;
     int64_t done_until;
+};
+
+/* Where an update's id and bytes lead. */
+struct model_id {
+    int64_t update_id, chat;
+    int text;
+    uint64_t seq;
 };
 
 struct model {
@@ -45,6 +56,11 @@ struct model {
     int64_t last_served;
     struct model_key keys[MODEL_KEYS];
     uint64_t calls;
+    bool call_ended[MODEL_EVENTS * 4]; /* by seq */
+    uint64_t calls_ended;
+    struct model_id ids[MODEL_EVENTS];
+    size_t n_ids;
+    unsigned removed; /* by retention */
     uint64_t duplicates;
     uint64_t done_before, dead_before; /* events that ended and were forgotten by model_fold */
     uint64_t expected[HELD_MAX];       /* seqs claimed in the open tick, in order */
@@ -65,6 +81,7 @@ void model_extend(struct model *m, struct claim *c, int64_t by_ms);
 void model_replay(struct model *m, uint64_t seq);
 void model_discard(struct model *m, uint64_t seq, bool force);
 void model_pause(struct model *m, bool paused);
+void model_end_call(struct model *m, uint64_t seq);
 void model_work(struct model *m);
 /* Another deliverer: the drop-in API, or not. */
 void model_set_serve(struct model *m, bool serve);

@@ -6,6 +6,7 @@
 #define SEQUENCES 200
 
 static uint64_t rng;
+static uint64_t all_removed; /* by retention */
 
 /* SplitMix64: the same numbers from the same seed, everywhere. */
 static uint64_t next_random(void)
@@ -79,7 +80,7 @@ static void end_tick(struct model *m)
 
 static void random_op(struct model *m)
 {
-    switch (any(18)) {
+    switch (any(19)) {
     case 0:
     case 1:
     case 2:
@@ -118,7 +119,11 @@ static void random_op(struct model *m)
         random_key(m);
         break;
     case 13:
+        if (m->calls)
+            model_end_call(m, 1 + (uint64_t)any((int64_t)m->calls));
+        break;
     case 14:
+    case 15:
         random_client(m);
         break;
     default:
@@ -136,6 +141,8 @@ static void run_sequence(struct world *w)
     w->policy.outcome.max_attempts = 2 + (unsigned)any(7);
     w->policy.lease_ms = any(2) ? 60000 : 5000;
     world_policy(w);
+    if (any(4))
+        world_retain(w, SECONDS(1 + any(60)), SECONDS(1 + any(200)), SECONDS(1 + any(100)));
     model_init(&m, w);
     model_begin(&m);
     for (int i = 0; i < OPS; i++)
@@ -143,6 +150,7 @@ static void run_sequence(struct world *w)
     end_tick(&m);
     world_verify(w);
     model_drain(&m);
+    all_removed += m.removed;
 }
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
@@ -169,6 +177,8 @@ static void random_sequences(void **state)
         world_teardown(&w);
     }
     fprintf(stderr, "\n");
+    if (n > 20)
+        assert_true(all_removed > 100);
 }
 
 int main(void)
