@@ -17,7 +17,7 @@ static const struct family_setting {
     bool queue; /* emptied from its front: compact where many deletions stand */
     bool bloom; /* asked for keys that mostly are not there */
 } settings[FAMILIES] = {
-    [FAMILY_META] = {"default", 256 << 10, false, false}, [FAMILY_EVENTS] = {"events", 2 << 20, false, false},
+    [FAMILY_META] = {"default", 256 << 10, false, false}, [FAMILY_EVENTS] = {"events", 2 << 20, true, false},
     [FAMILY_STATES] = {"states", 1 << 20, true, false},   [FAMILY_LANES] = {"lanes", 1024 << 10, true, true},
     [FAMILY_ORDER] = {"order", 1024 << 10, true, false},  [FAMILY_DUE] = {"due", 1024 << 10, true, false},
     [FAMILY_IDS] = {"ids", 1024 << 10, true, true},       [FAMILY_AUDIT] = {"audit", 64 << 10, false, false},

@@ -2,6 +2,8 @@
  * where there is an archive. */
 #include "verbs.h"
 
+#include "spool/internal.h"
+
 #define DONE_MS HOURS(3)
 #define DEAD_MS HOURS(30)
 #define DEDUPE_MS HOURS(2)
@@ -605,6 +607,40 @@ static void what_fails_is_tried_again(void **state)
     expect_empty(w);
 }
 
+/* The store fails while a slice is under way, and one of its events is replayed then. */
+static void over_a_store_that_fails(void **state)
+{
+    struct world *w = *state;
+    struct err e = ERR_NONE;
+
+    arrive_and_end(w, 1, OUTCOME_DONE);
+    arrive_and_end(w, 2, OUTCOME_DONE);
+    archive.busy = 2;
+    w->now += DONE_MS;
+    world_step(w);
+    world_begin(w);
+    err_set(&e, EX_IOERR, "as the test says");
+    spool_break(w->sp, &e);
+    spool_commit(w->sp);
+    assert_false(spool_healthy(w->sp, NULL));
+    for (int i = 0; !spool_healthy(w->sp, NULL); i++) {
+        assert_true(i < 100);
+        w->now += SECONDS(1);
+        world_begin(w);
+        spool_work(w->sp);
+        spool_commit(w->sp);
+    }
+    uint64_t copy = replayed(w, 2);
+    go_to(w, w->now);
+    assert_true(count_text("\n") >= 2);
+    assert_false(is_there(w, w->box, 1));
+    assert_true(is_there(w, w->box, copy));
+    world_verify(w);
+    world_end(w, world_take_seq(w, PUSH, copy), OUTCOME_DONE, -1);
+    go_to(w, w->now + DONE_MS);
+    expect_empty(w);
+}
+
 static void another_archive_begins_anew(void **state)
 {
     struct world *w = *state;
@@ -665,6 +701,7 @@ int main(void)
         archive_test(replayed_between_archive_and_removal),
         archive_test(ended_between_archive_and_removal),
         archive_test(what_fails_is_tried_again),
+        archive_test(over_a_store_that_fails),
         archive_test(another_archive_begins_anew),
         archive_test(slices_are_small),
     };
