@@ -9,6 +9,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/serve/test-api \
 	tests/serve/test-calls \
+	tests/serve/test-checkpoint \
 	tests/serve/test-commands \
 	tests/serve/test-dropin \
 	tests/serve/test-handover \
@@ -22,6 +23,8 @@ tests_serve_test_api_SOURCES = tests/serve/test-api.c $(SERVE_STAGE)
 tests_serve_test_api_LDADD = $(SERVE_SPOOL)
 tests_serve_test_calls_SOURCES = tests/serve/test-calls.c $(SERVE_STAGE)
 tests_serve_test_calls_LDADD = $(SERVE_SPOOL)
+tests_serve_test_checkpoint_SOURCES = tests/serve/test-checkpoint.c $(SERVE_STAGE)
+tests_serve_test_checkpoint_LDADD = $(SERVE_SPOOL)
 tests_serve_test_commands_SOURCES = tests/serve/test-commands.c
 tests_serve_test_commands_LDADD = $(ROOMS) $(LIBS_ALL) -lcmocka
 tests_serve_test_dropin_SOURCES = tests/serve/test-dropin.c
