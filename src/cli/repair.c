@@ -85,8 +85,12 @@ static int try_ways(struct repair *r, bool fresh, struct err *e)
     r->tries = xasprintf("%s/repair-tries", r->config->dir);
     if (tree_remove(r->tries, e) < 0 || file_make_dir(r->tries, 0700, e) < 0)
         return -1;
-    for (int w = 0; w < REPAIR_WAYS && !r->opens[REPAIR_AS_IT_IS]; w++) /* no way reads more than that one */
-        try_way(r, (enum repair_way)w, fresh);
+    for (int w = 0; w < REPAIR_WAYS; w++)
+        if (!r->opens[REPAIR_AS_IT_IS])
+            try_way(r, (enum repair_way)w, fresh);
+        else if (w == REPAIR_REBUILT && (fresh || r->faults[REPAIR_AS_IT_IS]))
+            try_way(r, REPAIR_REBUILT,
+                    fresh); /* where a table is gone; the log is whole, if it opens as it is */
     r->best = choose(r);
     if (r->best < 0)
         return err_set(

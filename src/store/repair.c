@@ -14,8 +14,9 @@
 #include "store/log_filter.h"
 
 #define CACHE (8 << 20)
-#define LOG_BASE \
-    900000000 /* a number for logs that are read after all tables; files are numbered from 1 on */
+/* Files are numbered from 1 on. Added ones come behind, and the logs behind all tables. */
+#define TABLE_BASE 800000000
+#define LOG_BASE 900000000
 
 const char *repair_way_text(enum repair_way w)
 {
@@ -29,7 +30,6 @@ const char *repair_way_text(enum repair_way w)
 
 struct copy {
     const char *from, *to;
-    unsigned tables;
 };
 
 static bool ends_with(const char *name, const char *ending)
@@ -47,7 +47,6 @@ static int copy_one(void *arg, const char *name, struct err *e)
     if (!strcmp(name, "LOCK") || !strncmp(name, "LOG", 3) || ends_with(name, ".dbtmp"))
         return 0;
     char *from = xasprintf("%s/%s", c->from, name), *to = xasprintf("%s/%s", c->to, name);
-    c->tables += table;
     if (!table || link(from, to) < 0)
         rc = file_copy(from, to, e);
     free(from);
@@ -148,23 +147,23 @@ static int filter_logs(const char *db, unsigned *lost, struct err *e)
     return dir_each(db, filter_log, &f, e);
 }
 
-struct logs {
+struct moving {
     const char *from, *to;
-    bool back; /* under a number beyond all tables */
+    const char *ending;
+    int64_t base; /* added to the number in the name */
 };
 
-static int move_log(void *arg, const char *name, struct err *e)
+static int move_one(void *arg, const char *name, struct err *e)
 {
-    const struct logs *l = arg;
+    const struct moving *m = arg;
     int64_t number;
     int rc = 0;
 
-    if (!ends_with(name, ".log") ||
-        text_to_i64(slice_make(name, strcspn(name, ".")), 0, LOG_BASE - 1, &number) < 0)
+    if (!ends_with(name, m->ending) ||
+        text_to_i64(slice_make(name, strcspn(name, ".")), 0, TABLE_BASE - 1, &number) < 0)
         return 0;
-    char *from = xasprintf("%s/%s", l->from, name);
-    char *to = l->back ? xasprintf("%s/%09lld.log", l->to, (long long)(LOG_BASE + number))
-                       : xasprintf("%s/%s", l->to, name);
+    char *from = xasprintf("%s/%s", m->from, name);
+    char *to = xasprintf("%s/%06lld%s", m->to, (long long)(m->base + number), m->ending);
     if (rename(from, to) < 0)
         rc = err_set(e, EX_IOERR, "cannot move %s: %s", from, strerror(errno));
     free(from);
@@ -172,29 +171,70 @@ static int move_log(void *arg, const char *name, struct err *e)
     return rc;
 }
 
+static int move_files(const char *from, const char *to, const char *ending, int64_t base, struct err *e)
+{
+    struct moving m = {from, to, ending, base};
+
+    return dir_each(from, move_one, &m, e) ? -1 : 0;
+}
+
+/* Puts a row into every family, or takes it away: one that no other row is like. */
+static int set_rows(const char *path, enum db_mode mode, bool there, struct err *e)
+{
+    const struct slice key = slice_make("", 1);
+    struct db *db = db_open(path, mode, CACHE, e);
+
+    if (!db)
+        return -1;
+    for (int f = 0; f < FAMILIES; f++)
+        if (there)
+            db_put(db, (enum family)f, key, slice_make("", 0));
+        else
+            db_delete(db, (enum family)f, key);
+    int rc = db_write(db, true, e) == DB_WRITTEN ? 0 : -1;
+    db_close(db);
+    return rc;
+}
+
+/* A small table of each family, with the number that the family has in every spool. */
+static int add_tables(const char *to, const char *db, struct err *e)
+{
+    char *other = xasprintf("%s/families", to);
+    int rc = file_make_dir(other, 0700, e);
+
+    if (rc == 0)
+        rc = set_rows(other, DB_CREATE, true, e);
+    if (rc == 0)
+        rc = open_once(other, DB_OPEN, e);
+    if (rc == 0)
+        rc = move_files(other, db, ".sst", TABLE_BASE, e);
+    if (tree_remove(other, rc == 0 ? e : NULL) < 0)
+        rc = -1;
+    free(other);
+    return rc;
+}
+
 /* RocksDB's own repair knows the families only by their tables, and drops what the log holds of others. So the log is put
- * away; where a family has no table it is made, in the order in which a new spool makes them, so that the log's numbers of
- * families are right; and then the log is read over it all. */
-static int rebuild(const char *to, const char *db, unsigned tables, unsigned *lost, struct err *e)
+ * away, each family gets a table, the index is made, and then the log is read over it all. */
+static int rebuild(const char *to, const char *db, unsigned *lost, struct err *e)
 {
     char *aside = xasprintf("%s/logs", to);
-    struct logs away = {db, aside, false}, back = {aside, db, true};
     int rc = file_make_dir(aside, 0700, e);
 
     if (rc == 0)
-        rc = dir_each(db, move_log, &away, e);
-    if (rc == 0 && tables)
+        rc = move_files(db, aside, ".log", 0, e);
+    if (rc == 0)
+        rc = add_tables(to, db, e);
+    if (rc == 0)
         rc = db_rebuild(db, e);
-    else if (rc == 0)
-        rc = tree_remove(db, e) < 0 || file_make_dir(db, 0700, e) < 0 ? -1 : 0;
     if (rc == 0)
-        rc = open_once(db, tables ? DB_POINT : DB_CREATE, e);
-    if (rc == 0)
-        rc = dir_each(aside, move_log, &back, e);
+        rc = move_files(aside, db, ".log", LOG_BASE, e);
     if (rc == 0)
         rc = filter_logs(db, lost, e);
     if (rc == 0)
-        rc = open_once(db, DB_SKIP, e);
+        rc = set_rows(db, DB_SKIP, false, e);
+    if (rc == 0)
+        rc = open_once(db, DB_OPEN, e);
     if (tree_remove(aside, rc == 0 ? e : NULL) < 0)
         rc = -1;
     free(aside);
@@ -214,7 +254,7 @@ static int open_way(const char *db, enum repair_way way, unsigned *lost, struct 
 int repair_try(const char *dir, enum repair_way way, const char *to, unsigned *lost, struct err *e)
 {
     char *from_db = xasprintf("%s/db", dir), *to_db = xasprintf("%s/db", to);
-    struct copy c = {from_db, to_db, 0};
+    struct copy c = {from_db, to_db};
     struct err none = ERR_NONE;
     int rc = file_make_dir(to_db, 0700, e);
 
@@ -225,7 +265,7 @@ int repair_try(const char *dir, enum repair_way way, const char *to, unsigned *l
     if (rc == 0)
         rc = dir_each(from_db, copy_one, &c, e);
     if (rc == 0)
-        rc = way == REPAIR_REBUILT ? rebuild(to, to_db, c.tables, lost, e) : open_way(to_db, way, lost, e);
+        rc = way == REPAIR_REBUILT ? rebuild(to, to_db, lost, e) : open_way(to_db, way, lost, e);
     if (rc == 0)
         rc = store_dir_mark(to, schema, e);
     free(from_db);
