@@ -1,0 +1,19 @@
+# Power cuts and faults of the disk: a layer under the daemon (LD_PRELOAD), a model of the disk, and rounds on it.
+check_PROGRAMS += tests/power/power.so
+tests_power_power_so_SOURCES = tests/power/power.c tests/power/journal.c tests/power/journal.h
+tests_power_power_so_CPPFLAGS = -D_GNU_SOURCE -U_FORTIFY_SOURCE
+tests_power_power_so_CFLAGS = $(AM_CFLAGS) -fPIC -fno-sanitize=all
+tests_power_power_so_LDFLAGS = -shared
+EXTRA_DIST += \
+	tests/power/conftest.py \
+	tests/power/disk.py \
+	tests/power/rounds.py \
+	tests/power/stage.py \
+	tests/power/test_power.py
+
+# 200 rounds instead of 20: minutes.
+power: check-programs
+	$(AM_V_at)POWER_ROUNDS=200 SUITES=power srcdir='$(top_srcdir)' builddir='$(top_builddir)' PYTHON3='$(PYTHON3)' \
+		PYTEST_ARGS='-k rounds' $(top_srcdir)/tests/run-suites
+check-programs: $(check_PROGRAMS) tgspool
+.PHONY: power check-programs
