@@ -17,7 +17,7 @@ enum alert_kind {
     ALERT_DEAD,       /* updates or calls died */
     ALERT_LEASE,      /* consumers or handlers did not answer in time */
     ALERT_INTAKE,     /* no updates are taken */
-    ALERT_DISK,       /* too little space, or max_db is near */
+    ALERT_DISK,       /* too little space, max_db is near, or the archive fails */
     ALERT_STORE,      /* the store fails, or cannot be opened */
     ALERT_CORRUPTION, /* the store is damaged */
     ALERT_UPSTREAM,   /* Telegram is near to dropping updates that we have not fetched */

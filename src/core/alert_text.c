@@ -162,7 +162,7 @@ static void over(struct alert *a, const struct alert_text *t)
 {
     static const char *const sentences[ALERT_KINDS] = {
         [ALERT_INTAKE] = "updates are taken again",
-        [ALERT_DISK] = "there is enough space again",
+        [ALERT_DISK] = "there is enough space again, and all is written",
         [ALERT_STORE] = "the store works again",
         [ALERT_CORRUPTION] = "the store is sound again",
         [ALERT_UPSTREAM] = "what waits at Telegram is far from its limits again",

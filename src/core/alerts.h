@@ -35,7 +35,7 @@ struct alert_bot {
 struct alert_spool {
     const char *store_why;      /* the store fails, or cannot be opened; NULL: it works */
     const char *corruption_why; /* it is damaged; NULL: not known to be */
-    const char *disk_why;       /* too little space, or max_db near; NULL: enough */
+    const char *disk_why;       /* too little space, max_db near, or no archive to be written; NULL: fine */
     int64_t disk_free;          /* bytes; -1: unknown */
 };
 

@@ -91,20 +91,36 @@ static void see_bot(struct watching *w, const struct bot *bot)
     alerts_see_bot(w->alerts, &b);
 }
 
+/* What the disk asks for; in room if the sentence has to be made. NULL: nothing. */
+static const char *disk_trouble(struct watching *w, char room[400])
+{
+    const struct disk_state *disk = disk_state(w->disk);
+    struct spool_retention_status kept;
+
+    if (disk->why[0])
+        return disk->why;
+    if (disk->filling_since)
+        return "the database is above 90 % of spool.max_db, at which intake stops";
+    spool_retention_status(w->bots->spool, &kept);
+    if (!kept.failing_since)
+        return NULL;
+    snprintf(room, 400, "the archive cannot be written, so nothing is removed from the spool: %s",
+             kept.trouble);
+    return room;
+}
+
 /* why: of a store that is not healthy. */
 static void see_spool(struct watching *w, enum spool_health health, const char *why)
 {
     const struct disk_state *disk = disk_state(w->disk);
     struct alert_spool s = {.disk_free = disk->known ? disk->free_bytes : -1};
+    char room[400];
 
     if (health == SPOOL_CORRUPT)
         s.corruption_why = why;
     else if (health == SPOOL_FAILED)
         s.store_why = why;
-    if (disk->why[0])
-        s.disk_why = disk->why;
-    else if (disk->filling_since)
-        s.disk_why = "the database is above 90 % of spool.max_db, at which intake stops";
+    s.disk_why = disk_trouble(w, room);
     alerts_see_spool(w->alerts, &s);
 }
 

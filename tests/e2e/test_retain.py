@@ -93,6 +93,7 @@ def test_failures_and_kills(keeping):
     wait_until(lambda: keeping.cli_json("status")["retention"]["failing_since"], "the archive fails")
     assert "the archive fails" in keeping.cli("status", code=None).stderr
     keeping.wait_log("No space left on device")
+    keeping.wait_log("alert disk: the archive cannot be written")
     dead = EVENTS // 10
     keeping.wait_counts(done=EVENTS - dead, dead=dead)
     assert archived(keeping) == []
