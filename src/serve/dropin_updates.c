@@ -277,10 +277,12 @@ void updates_tick(struct dropin_bot *b)
 int64_t updates_next_deadline(const struct dropin_bot *b)
 {
     int64_t first = TIME_NEVER;
+    int64_t go_on =
+        spool_batch_full(b->of->spool) ? TIME_NEVER : 0; /* else the spool's own deadline comes first */
 
     list_each(&b->asks, it) {
         const struct ask *a = list_item(it, struct ask, link);
-        int64_t at = a->held ? TIME_NEVER : a->dropping || a->again ? 0 : a->deadline;
+        int64_t at = a->held ? TIME_NEVER : a->dropping || a->again ? go_on : a->deadline;
         if (!a->held && a->room_by)
             at = loop_now(b->of->loop) + ROOM_LOOK;
         if (at < first)

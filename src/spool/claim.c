@@ -20,7 +20,7 @@ void claim_free(struct claim *c)
 bool spool_claimable(const struct spool_box *b)
 {
     return b->maybe_ready && b->attached && !b->policy.serve && !b->rec.paused_deliver && !b->releasing &&
-           !b->unserving && spool_usable(b->sp) &&
+           !b->unserving && spool_usable(b->sp) && !store_stalled(b->sp->store) &&
            b->rec.counters[COUNT_PROCESSING] < b->policy.concurrency &&
            breaker_allows(&b->breaker, 1, b->sp->now) > 0;
 }

@@ -339,7 +339,7 @@ static void retain_audit(struct spool *sp)
 
 void retain_work(struct spool *sp)
 {
-    if (!sp->retaining || !spool_usable(sp) || store_stalled(sp->store)) /* it would only add to what waits */
+    if (!sp->retaining || !spool_usable(sp))
         return;
     retain_audit(sp);
     if (!retain_slice_step(sp)) /* one is under way, or the archive rests after a failure */
@@ -359,7 +359,7 @@ int64_t retain_deadline(const struct spool *sp)
 {
     int64_t next = TIME_NEVER;
 
-    if (!sp->retaining || store_stalled(sp->store))
+    if (!sp->retaining)
         return TIME_NEVER;
     list_each(&sp->boxes, it) {
         const struct spool_box *b = list_item(it, struct spool_box, link);

@@ -161,7 +161,7 @@ static void work_box(struct spool_box *b)
 
 void spool_work(struct spool *sp)
 {
-    if (sp->look)
+    if (sp->look || (spool_usable(sp) && store_stalled(sp->store))) /* the open batch shall not grow */
         return;
     marks_expire(sp);
     list_each(&sp->boxes, it) {
@@ -196,6 +196,8 @@ int64_t spool_next_deadline(const struct spool *sp)
         return sp->broken ? sp->now : next;
     if (sp->look)
         return TIME_NEVER;
+    if (store_stalled(sp->store)) /* nothing else is done until that is over */
+        return next;
     if (sp->marks_due < next)
         next = sp->marks_due;
     if (retain < next)

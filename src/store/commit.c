@@ -15,6 +15,7 @@
 #include "store/reserve.h"
 
 #define STALL_RETRY_MS 10
+#define STALL_MAX_MS SECONDS(60) /* longer: RocksDB hangs, which opening it anew ends */
 #define REOPEN_FIRST_MS 1000
 #define REOPEN_CAP_MS 60000
 #define OPEN_ROOM (INT64_C(4) << 20) /* what must be free on the disk to open the database */
@@ -39,7 +40,7 @@ struct store {
     bool need_sync;       /* the open batch has durable waiters */
     bool behind;          /* of what is written, something is not synced */
     bool stalled;
-    int64_t stalled_until;
+    int64_t stalled_since, stalled_until;
     int64_t sync_at; /* when unsynced is to be synced */
     int64_t reopen_at;
     unsigned failures;
@@ -272,6 +273,7 @@ void store_close(struct store *st, int64_t now)
 {
     struct err e = ERR_NONE;
 
+    st->stalled_until = now;
     if (st->db)
         store_commit(st, now);
     bool synced = st->db && st->sync != SYNC_OFF && db_sync(st->db, &e) == 0;
@@ -310,11 +312,17 @@ static enum store_result write_batch(struct store *st, int64_t now)
         st->behind = false;
     }
     if (w == DB_STALLED) {
-        if (!st->stalled)
+        if (!st->stalled) {
             log_warn(NULL, "the database cannot keep up (write stall); intake waits");
+            st->stalled_since = now;
+        }
         st->stalled = true;
         st->stalled_until = now + STALL_RETRY_MS;
-        return STORE_STALLED;
+        if (now - st->stalled_since < STALL_MAX_MS)
+            return STORE_STALLED;
+        err_set(&e, EX_IOERR, "the database took no write for %lld s (write stall)",
+                (long long)(STALL_MAX_MS / 1000));
+        w = DB_FAILED;
     }
     if (w == DB_WRITTEN && FAILPOINT("commit.after_write")) {
         err_set(&e, EX_IOERR, "failpoint after the write");
@@ -362,6 +370,8 @@ enum store_result store_commit(struct store *st, int64_t now)
 
     if (!st->db)
         return reopen(st, now);
+    if (st->stalled && now < st->stalled_until)
+        return STORE_STALLED;
     enum store_result r = write_batch(st, now);
     if (r != STORE_COMMITTED)
         return r;

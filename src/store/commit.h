@@ -52,7 +52,7 @@ void store_fail(struct store *st, const struct err *why, int64_t now);
 
 enum store_health {
     STORE_OK,
-    STORE_IS_STALLED, /* it cannot keep up: nothing is lost, it goes on by itself */
+    STORE_IS_STALLED, /* it cannot keep up: nothing is lost, it goes on by itself, or fails after a minute */
     STORE_IS_FAILED,  /* it will be opened again */
     STORE_IS_CORRUPT  /* it stays closed, and everything on disk as it is */
 };

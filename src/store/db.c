@@ -361,6 +361,8 @@ enum db_write db_write(struct db *db, bool sync, struct err *e)
         err_set(e, EX_IOERR, "cannot write the database: failpoint");
         return DB_FAILED;
     }
+    if (FAILPOINT("store.stall"))
+        return DB_STALLED;
     char *error = write_batch(db, sync);
     if (error && strstr(error, "Write stall")) {
         rocksdb_free(error);
