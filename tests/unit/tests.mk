@@ -35,6 +35,7 @@ check_PROGRAMS += \
 	tests/unit/test-outcome \
 	tests/unit/test-socks5 \
 	tests/unit/test-text \
+	tests/unit/test-tree \
 	tests/unit/test-update \
 	tests/unit/test-url
 endif
@@ -57,6 +58,8 @@ tests_unit_test_err_SOURCES = tests/unit/test-err.c
 tests_unit_test_err_LDADD = $(UNIT_BASE)
 tests_unit_test_event_SOURCES = tests/unit/test-event.c
 tests_unit_test_event_LDADD = $(UNIT_CORE)
+tests_unit_test_tree_SOURCES = tests/unit/test-tree.c
+tests_unit_test_tree_LDADD = $(UNIT_BASE)
 tests_unit_test_file_SOURCES = tests/unit/test-file.c
 tests_unit_test_file_LDADD = $(UNIT_BASE)
 tests_unit_test_gaps_SOURCES = tests/unit/test-gaps.c
