@@ -7,7 +7,7 @@
 
 struct words {
     char **argv;
-    size_t n;
+    size_t n, cap;
     struct buf word;
     bool in_word; /* an empty pair of quotes is a word too */
 };
@@ -16,7 +16,10 @@ static void end_word(struct words *w)
 {
     if (!w->in_word)
         return;
-    w->argv = xrealloc(w->argv, (w->n + 2) * sizeof(*w->argv));
+    if (w->n + 2 > w->cap) {
+        w->cap = w->cap ? w->cap * 2 : 16;
+        w->argv = xrealloc(w->argv, w->cap * sizeof(*w->argv));
+    }
     w->argv[w->n++] = xstrdup(buf_str(&w->word));
     w->argv[w->n] = NULL;
     buf_clear(&w->word);

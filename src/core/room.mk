@@ -18,6 +18,7 @@ libcore_a_SOURCES = \
 	src/core/given_back.h \
 	src/core/histogram.c src/core/histogram.h \
 	src/core/kinds.c src/core/kinds.h \
+	src/core/yajl_memory.c src/core/yajl_memory.h \
 	src/core/lane.c src/core/lane.h \
 	src/core/outcome.c src/core/outcome.h \
 	src/core/standing.c src/core/standing.h \

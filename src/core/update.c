@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/kinds.h"
+#include "core/yajl_memory.h"
 
 #define LEVELS 4 /* update, payload, payload.message, payload.message.chat */
 
@@ -381,9 +382,7 @@ static const yajl_callbacks callbacks = {
 /* Runs yajl over the bytes. Returns 0 if they are one JSON text. */
 static int scan_run(struct scan *s)
 {
-    s->yajl = yajl_alloc(&callbacks, NULL, s);
-    if (!s->yajl)
-        abort();
+    s->yajl = yajl_alloc(&callbacks, &yajl_memory, s);
     yajl_config(s->yajl, yajl_dont_validate_strings, 1);
     yajl_status st = yajl_parse(s->yajl, (const unsigned char *)s->bytes.p, s->bytes.n);
     if (st == yajl_status_ok)

@@ -7,6 +7,7 @@ libspool_a_SOURCES = \
 	src/spool/box.c \
 	src/spool/calls.c \
 	src/spool/claim.c \
+	src/spool/cursor.c \
 	src/spool/finish.c \
 	src/spool/gather.c src/spool/gather.h \
 	src/spool/identity.c \

@@ -18,7 +18,10 @@
 
 void backup_list_add(struct backup_list *l, const char *name, uint64_t bytes, int64_t mtime_ns)
 {
-    l->files = xrealloc(l->files, (l->n + 1) * sizeof(*l->files));
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 64;
+        l->files = xrealloc(l->files, l->cap * sizeof(*l->files));
+    }
     l->files[l->n++] = (struct backup_file){xstrdup(name), bytes, mtime_ns};
 }
 
@@ -50,12 +53,16 @@ static bool get_number(const struct json *o, const char *key, int64_t min, int64
     return json_to_i64(json_get(o, key), out) == 0 && *out >= min && *out <= max;
 }
 
+/* Nothing that is listed has other than printable ASCII in it. */
 static bool get_text(const struct json *o, const char *key, char *out, size_t size)
 {
     struct slice s = json_string(json_get(o, key));
 
     if (!s.n || s.n >= size)
         return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < ' ' || s.p[i] > '~')
+            return false;
     memcpy(out, s.p, s.n);
     out[s.n] = '\0';
     return true;
@@ -99,21 +106,15 @@ static bool read_files(const struct json *list, struct backup_list *files)
     return json_type(list) == JSON_ARRAY;
 }
 
-int backup_list_read(const char *dir, struct backup_info *info, struct backup_list *files, struct err *e)
+int backup_list_parse(struct slice text, const char *path, struct backup_info *info,
+                      struct backup_list *files, struct err *e)
 {
-    char *path = xasprintf("%s/" BACKUP_FILE, dir);
-    struct buf text = BUF_EMPTY;
-    struct json *root = NULL;
+    struct json *root = json_parse(text, NULL);
     int64_t format = 0;
     int rc = -1;
 
     memset(info, 0, sizeof(*info));
-    if (access(path, F_OK) < 0 && errno == ENOENT)
-        err_set(e, EX_NOINPUT, "%s is no backup: it holds no file " BACKUP_FILE, dir);
-    else if (file_read(path, SIZE_MAX_BYTES, &text, e) < 0)
-        ;
-    else if (!(root = json_parse(buf_slice(&text), NULL)) ||
-             !get_number(root, "format", 1, INT32_MAX, &format))
+    if (!root || !get_number(root, "format", 1, INT32_MAX, &format))
         err_set(e, EX_DATAERR, "%s is damaged", path);
     else if (format > FORMAT)
         err_set(e, EX_CONFIG, "%s was written by a newer tgspool (format %lld, this one knows %d)", path,
@@ -126,6 +127,20 @@ int backup_list_read(const char *dir, struct backup_info *info, struct backup_li
     else
         rc = 0;
     json_free(root);
+    return rc;
+}
+
+int backup_list_read(const char *dir, struct backup_info *info, struct backup_list *files, struct err *e)
+{
+    char *path = xasprintf("%s/" BACKUP_FILE, dir);
+    struct buf text = BUF_EMPTY;
+    int rc = -1;
+
+    memset(info, 0, sizeof(*info));
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        err_set(e, EX_NOINPUT, "%s is no backup: it holds no file " BACKUP_FILE, dir);
+    else if (file_read(path, SIZE_MAX_BYTES, &text, e) == 0)
+        rc = backup_list_parse(buf_slice(&text), path, info, files, e);
     buf_free(&text);
     free(path);
     return rc;
@@ -133,7 +148,7 @@ int backup_list_read(const char *dir, struct backup_info *info, struct backup_li
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static void write_text(struct buf *out, const struct backup_info *info, const struct backup_list *files)
+void backup_list_text(struct buf *out, const struct backup_info *info, const struct backup_list *files)
 {
     struct json_out j;
     char time[32];
@@ -172,7 +187,7 @@ int backup_list_write(const char *dir, const struct backup_info *info, const str
     char *path = xasprintf("%s/" BACKUP_FILE, dir);
     struct buf text = BUF_EMPTY;
 
-    write_text(&text, info, files);
+    backup_list_text(&text, info, files);
     int rc = file_replace(path, buf_slice(&text), e);
     buf_free(&text);
     free(path);

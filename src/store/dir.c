@@ -16,11 +16,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/tree.h"
+#include "store/marker.h"
 #include "store/reserve.h"
 #include "store/swap.h"
 
 #define MARKER STORE_MARKER
-#define MARKER_TEXT "tgspool spool; schema "
 
 static int io_error(struct err *e, const char *verb, const char *path)
 {
@@ -187,26 +187,21 @@ int store_dir_schema(const char *dir, int *out, struct err *e)
 {
     char *path = xasprintf("%s/" MARKER, dir);
     struct buf text = BUF_EMPTY;
-    int64_t schema;
-    int rc = -1;
+    int schema, rc = -1;
 
     *out = 0;
     if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         rc = 0;
     } else if (file_read(path, 256, &text, e) == 0) {
-        size_t prefix = sizeof(MARKER_TEXT) - 1;
-        struct slice n = slice_make(buf_str(&text) + prefix, 0);
-        if (text.n > prefix && memcmp(text.p, MARKER_TEXT, prefix) == 0)
-            n.n = strcspn(n.p, "\n");
-        if (text_to_i64(n, 1, INT32_MAX, &schema) < 0)
+        if (!marker_read(buf_slice(&text), &schema))
             err_set(e, EX_DATAERR, "%s is damaged; restore the spool from a backup", path);
         else if (schema > STORE_SCHEMA)
             err_set(e, EX_CONFIG,
-                    "%s was written by a newer tgspool (schema %lld, this one knows %d); nothing was "
+                    "%s was written by a newer tgspool (schema %d, this one knows %d); nothing was "
                     "touched: install that version again",
-                    dir, (long long)schema, STORE_SCHEMA);
+                    dir, schema, STORE_SCHEMA);
         else
-            *out = (int)schema;
+            *out = schema;
         rc = *out ? 0 : -1;
     }
     buf_free(&text);
@@ -239,14 +234,13 @@ fail:
 
 int store_dir_mark(const char *dir, int schema, struct err *e)
 {
-    char *path = xasprintf("%s/" MARKER, dir), text[64];
+    char *path = xasprintf("%s/" MARKER, dir), text[MARKER_MAX];
     int rc;
 
-    snprintf(text, sizeof(text), MARKER_TEXT "%d\n", schema);
     if (FAILPOINT("store.before_marker"))
         rc = err_set(e, EX_IOERR, "cannot write %s: failpoint", path);
     else
-        rc = file_replace(path, slice_str(text), e);
+        rc = file_replace(path, slice_str(marker_text(schema, text)), e);
     free(path);
     return rc;
 }

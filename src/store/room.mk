@@ -7,6 +7,7 @@ libstore_a_SOURCES = \
 	src/store/checkpoint.c src/store/checkpoint.h \
 	src/store/db.c src/store/db.h src/store/db_compact.c src/store/db_files.c src/store/db_handle.h \
 	src/store/dir.c src/store/dir.h \
+	src/store/marker.c src/store/marker.h \
 	src/store/swap.c src/store/swap.h \
 	src/store/overlay.c src/store/overlay.h \
 	src/store/log_filter.c src/store/log_filter.h \

@@ -13,30 +13,10 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/yajl_memory.h"
 
 #define MAX_DEPTH 64
 #define MAX_VALUES 500000 /* some 24 MiB at the worst */
-
-/* yajl does not check what its allocator gives it. */
-static void *alloc(void *ctx, size_t n)
-{
-    (void)ctx;
-    return xmalloc(n);
-}
-
-static void *re_alloc(void *ctx, void *p, size_t n)
-{
-    (void)ctx;
-    return xrealloc(p, n);
-}
-
-static void dealloc(void *ctx, void *p)
-{
-    (void)ctx;
-    free(p);
-}
-
-static yajl_alloc_funcs allocator = {alloc, re_alloc, dealloc, NULL};
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
@@ -48,7 +28,7 @@ static void print(void *ctx, const char *s, size_t n)
 void json_start(struct json_out *j, struct buf *out)
 {
     j->out = out;
-    j->gen = yajl_gen_alloc(&allocator);
+    j->gen = yajl_gen_alloc(&yajl_memory);
     yajl_gen_config(j->gen, yajl_gen_print_callback, print, out);
 }
 
@@ -379,7 +359,7 @@ static void explain(yajl_handle h, const char *ours, size_t at, char why[128])
 struct json *json_parse(struct slice text, char why[128])
 {
     struct parse s = {.tree = xcalloc(1, sizeof(*s.tree))};
-    yajl_handle h = yajl_alloc(&callbacks, &allocator, &s);
+    yajl_handle h = yajl_alloc(&callbacks, &yajl_memory, &s);
     struct json *root = NULL;
 
     yajl_config(h, yajl_dont_validate_strings, 1);

@@ -1,6 +1,7 @@
 /* The bytes of one member of a JSON object, without a tree. */
 #include <yajl/yajl_parse.h>
 
+#include "core/yajl_memory.h"
 #include "wire/json.h"
 
 struct member_finder {
@@ -89,7 +90,7 @@ int json_member_bytes(struct slice object, const char *name, struct slice *out)
                                              on_open,   on_key,  on_close, on_open, on_close};
     struct member_finder f = {.name = name, .object = object};
 
-    f.parser = yajl_alloc(&callbacks, NULL, &f);
+    f.parser = yajl_alloc(&callbacks, &yajl_memory, &f);
     yajl_config(f.parser, yajl_dont_validate_strings, 1);
     bool ok = yajl_parse(f.parser, (const unsigned char *)object.p, object.n) == yajl_status_ok &&
               yajl_complete_parse(f.parser) == yajl_status_ok;

@@ -7,15 +7,6 @@
 #include "serve/dropin_request.h"
 #include "wire/event_json.h"
 
-static struct slice line(struct slice *rest)
-{
-    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-    struct slice l = slice_make(rest->p, end ? (size_t)(end - rest->p) : rest->n);
-
-    *rest = slice_make(rest->p + l.n + (end != NULL), rest->n - l.n - (end != NULL));
-    return l;
-}
-
 /* What is passed on is read as the same again, so no one behind takes it for a method that is answered here. */
 static void try_target(struct slice path)
 {
@@ -78,7 +69,7 @@ static void try_filter(struct slice list)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct slice rest = slice_make(data, n);
-    struct slice target = line(&rest), type = line(&rest);
+    struct slice target = fuzz_line(&rest), type = fuzz_line(&rest);
     const char *q = target.n ? memchr(target.p, '?', target.n) : NULL;
     struct slice path = slice_make(target.p, q ? (size_t)(q - target.p) : target.n);
     struct slice query = q ? slice_make(q + 1, target.n - path.n - 1) : slice_make(NULL, 0);

@@ -1,4 +1,5 @@
-/* What people and programs send to the api, by the first byte: a query, a JSON body, a time, or a line of an export. */
+/* What people and programs send to the api, by the first byte: a query, a JSON body, a time, a cursor, or a line of an
+ * export. */
 #include "fuzz.h"
 
 #include "serve/api_params.h"
@@ -62,6 +63,20 @@ static void one_line(struct slice line)
     buf_free(&out);
 }
 
+/* Not each byte of a number comes back (leading zeros), but each number. */
+static void one_cursor(struct slice text)
+{
+    struct spool_cursor a, b;
+    char again[64];
+
+    if (spool_cursor_parse(text, &a) < 0)
+        return;
+    CHECK(a.started && a.bot_id >= 0 && (a.box == BOX_IN || a.box == BOX_OUT));
+    spool_cursor_text(&a, again);
+    CHECK(spool_cursor_parse(slice_str(again), &b) == 0);
+    CHECK(a.bot_id == b.bot_id && a.box == b.box && a.seq == b.seq);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     int64_t ms = 0;
@@ -75,6 +90,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         break;
     case 'b':
         one_filter(slice_make(NULL, 0), rest);
+        break;
+    case 'c':
+        one_cursor(rest);
         break;
     case 't':
         if (param_time(rest, NOW, &ms) == 0)

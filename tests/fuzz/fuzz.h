@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define CHECK(condition)                                                              \
     do {                                                                              \
         if (!(condition)) {                                                           \
@@ -16,6 +18,16 @@
             abort();                                                                  \
         }                                                                             \
     } while (0)
+
+/* Takes the first line off rest, and gives it without its end. */
+static inline struct slice fuzz_line(struct slice *rest)
+{
+    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
+    struct slice l = slice_make(rest->p, end ? (size_t)(end - rest->p) : rest->n);
+
+    *rest = slice_make(rest->p + l.n + (end != NULL), rest->n - l.n - (end != NULL));
+    return l;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
