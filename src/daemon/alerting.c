@@ -185,10 +185,11 @@ static int send_alone(struct setup *s, const struct alert *a, int64_t ms, struct
     return t ? 0 : -1;
 }
 
-void alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
+bool alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
 {
     struct err e = ERR_NONE;
     struct buf json = BUF_EMPTY;
+    bool arrived = false;
 
     log_error(NULL, "alert %s: %s; to look, run: %s", alert_name(a->kind), a->message, a->next);
     if (send_alone(s, a, ms, &json, &e) < 0)
@@ -198,6 +199,7 @@ void alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
     for (size_t i = 0; i < json_length(all); i++) {
         struct slice name = json_string(json_get(json_item(all, i), "name"));
         struct slice why = json_string(json_get(json_item(all, i), "why"));
+        arrived |= json_true(json_get(json_item(all, i), "delivered"));
         if (why.n)
             log_error(NULL,
                       "the alert was not delivered to alerts.%.*s: %.*s; to try it, run: tgspool alert-test",
@@ -205,6 +207,7 @@ void alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
     }
     json_free(root);
     buf_free(&json);
+    return arrived;
 }
 
 int alerting_test(const char *config_path, struct buf *json, struct err *e)

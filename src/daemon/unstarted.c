@@ -15,6 +15,7 @@
 
 #define TIME_LIMIT SECONDS(15)
 #define STAMPS 2
+#define TRY_AGAIN SECONDS(60) /* where it arrived nowhere: perhaps the network is not up yet */
 
 /* Where the stamp may be: the disk of the first may be the one that fails. */
 static void stamp_paths(const struct config *c, char *out[STAMPS])
@@ -39,13 +40,18 @@ static bool was_told(char *const paths[STAMPS], int64_t repeat_ms)
     return false;
 }
 
-static void stamp(char *const paths[STAMPS])
+/* As told so long ago that the next start may tell it after `rest`. */
+static void stamp(char *const paths[STAMPS], int64_t repeat_ms, int64_t rest)
 {
+    int64_t at = clock_wall_ms() - (rest < repeat_ms ? repeat_ms - rest : 0);
+    const struct timespec time = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
+    const struct timespec times[2] = {time, time};
+
     for (int i = 0; i < STAMPS; i++) {
         int fd = open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
             continue;
-        bool stamped = futimens(fd, NULL) == 0;
+        bool stamped = futimens(fd, times) == 0;
         close(fd);
         if (stamped)
             return;
@@ -61,11 +67,12 @@ void unstarted_tell(struct setup *s, const struct err *e)
         return;
     stamp_paths(s->config, paths);
     /* a directory that is not ours is not written to; it is not tried again by itself either */
-    if (e->exit_code == EX_CONFIG || !was_told(paths, s->config->alert_repeat_ms)) {
-        if (e->exit_code != EX_CONFIG)
-            stamp(paths);
+    int64_t repeat = s->config->alert_repeat_ms;
+    if (e->exit_code == EX_CONFIG || !was_told(paths, repeat)) {
         alert_make_unstarted(&a, e->exit_code == EX_DATAERR, e->text, clock_now());
-        alerting_send_now(s, &a, TIME_LIMIT);
+        bool arrived = alerting_send_now(s, &a, TIME_LIMIT);
+        if (e->exit_code != EX_CONFIG)
+            stamp(paths, repeat, arrived ? repeat : TRY_AGAIN);
     }
     for (int i = 0; i < STAMPS; i++)
         free(paths[i]);

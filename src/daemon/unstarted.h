@@ -1,6 +1,6 @@
 /* Starts at which the store cannot be opened: told to every destination of alerts before the process ends. A supervisor
  * starts it again and again: a stamp, an empty file in spool.dir or beside the socket, keeps that from being told more
- * often than alerts.repeat says. */
+ * often than alerts.repeat says; what arrived nowhere is told again after a minute. */
 #ifndef DAEMON_UNSTARTED_H
 #define DAEMON_UNSTARTED_H
 

@@ -160,6 +160,38 @@ def test_store_that_cannot_be_opened(spool, all_three):
     check_nothing_leaks(spool)
 
 
+def test_what_arrives_nowhere_is_tried_again_soon(spool):
+    """At the start of a machine, say, while the network is not up."""
+    if not has_failpoints():
+        pytest.skip("needs a build with --enable-failpoints")
+    sent = os.path.join(spool.dir, "sent")
+    command = spool.write("alert-command", f"#!/bin/sh\ncat >>'{sent}'; [ -e '{spool.dir}/up' ]\n", 0o700)
+    spool.configure(command="/bin/true", alerts={"command": command})
+    fails = {"TGSPOOL_FAILPOINTS": "store.open=errno:5"}
+
+    def starts():
+        spool.start(env=fails, expect_exit=EX_IOERR)
+        with open(sent, encoding="utf-8") as f:
+            return len(f.readlines())
+
+    def pass_by(seconds):
+        for name in ("data/alerted", "tgspool-alerted"):
+            stamp = os.path.join(spool.dir, name)
+            if os.path.exists(stamp):
+                at = os.stat(stamp).st_mtime - seconds
+                os.utime(stamp, (at, at))
+
+    assert starts() == 1
+    assert starts() == 1  # not at once
+    pass_by(61)
+    spool.write("up", "")
+    assert starts() == 2
+    pass_by(61)
+    assert starts() == 2  # now it arrived: it is told again by alerts.repeat
+    pass_by(3600)
+    assert starts() == 3
+
+
 def test_store_that_fails(spool, api, all_three):
     if not has_failpoints():
         pytest.skip("needs a build with --enable-failpoints")
