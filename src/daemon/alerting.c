@@ -196,6 +196,7 @@ bool alerting_send_now(struct setup *s, const struct alert *a, int64_t ms)
         log_error(NULL, "the alert was not sent: %s", e.text);
     struct json *root = json_parse(buf_slice(&json), NULL);
     const struct json *all = json_get(root, "destinations");
+    arrived = json_length(all) == 0;
     for (size_t i = 0; i < json_length(all); i++) {
         struct slice name = json_string(json_get(json_item(all, i), "name"));
         struct slice why = json_string(json_get(json_item(all, i), "why"));

@@ -23,7 +23,8 @@ struct alert_post *alerting_post(struct loop *l, const struct setup *s, struct s
 void alerting_policy(const struct setup *s, struct alert_policy *out);
 
 /* Sends one alert to every destination, and waits for that at most `ms`; runs a loop of its own. Says in the log where
- * it did not arrive. Returns whether it arrived anywhere. */
+ * it did not arrive. Returns whether it arrived anywhere, or there is nowhere to send
+ * it. */
 bool alerting_send_now(struct setup *s, const struct alert *a, int64_t ms);
 
 /* A test alert to every destination, on a running loop. told is called once, from the loop, when all have answered or

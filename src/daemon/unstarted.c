@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +15,8 @@
 #include "store/dir.h"
 
 #define TIME_LIMIT SECONDS(15)
+#define TRIES 4
+#define PAUSE_S 5
 #define STAMPS 2
 #define TRY_AGAIN SECONDS(60) /* where it arrived nowhere: perhaps the network is not up yet */
 
@@ -58,6 +61,21 @@ static void stamp(char *const paths[STAMPS], int64_t repeat_ms, int64_t rest)
     }
 }
 
+/* Where no supervisor starts it again (exits 65 and 78), nobody else tries again: at the start of a machine the network may be
+ * up a little later. Returns whether it arrived. */
+static bool tell(struct setup *s, const struct alert *a, bool last_chance)
+{
+    const struct timespec pause = {.tv_sec = PAUSE_S};
+
+    for (int tries = last_chance ? TRIES : 1; tries-- > 0;) {
+        if (alerting_send_now(s, a, TIME_LIMIT))
+            return true;
+        if (tries)
+            nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 void unstarted_tell(struct setup *s, const struct err *e)
 {
     char *paths[STAMPS];
@@ -70,7 +88,7 @@ void unstarted_tell(struct setup *s, const struct err *e)
     int64_t repeat = s->config->alert_repeat_ms;
     if (e->exit_code == EX_CONFIG || !was_told(paths, repeat)) {
         alert_make_unstarted(&a, e->exit_code == EX_DATAERR, e->text, clock_now());
-        bool arrived = alerting_send_now(s, &a, TIME_LIMIT);
+        bool arrived = tell(s, &a, e->exit_code == EX_CONFIG || e->exit_code == EX_DATAERR);
         if (e->exit_code != EX_CONFIG)
             stamp(paths, repeat, arrived ? repeat : TRY_AGAIN);
     }

@@ -11,7 +11,7 @@
 struct config;
 struct setup;
 
-/* e: why the store was not opened. Takes at most 15 s. That another process has it open is no alert. */
+/* e: why the store was not opened. Takes at most 15 s; 75 s for damage and a wrong configuration, if it arrives nowhere. That another process has it open is no alert. */
 void unstarted_tell(struct setup *s, const struct err *e);
 /* The store is open: whether that was told to be impossible before. Forgets it. */
 bool unstarted_is_over(const struct config *c);

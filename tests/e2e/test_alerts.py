@@ -11,7 +11,7 @@ import pytest
 from harness import EX_CONFIG, EX_UNAVAILABLE, TOKEN, has_failpoints, wait_until
 
 SECRET_PATH = "/hook/SECRET-of-the-url-5678"
-EX_IOERR = 74
+EX_DATAERR, EX_IOERR = 65, 74
 
 
 class Url:
@@ -238,6 +238,35 @@ def test_a_full_disk_and_damage(spool, api, all_three):
     wait_until(told, "damage is told", 40)
     got = all_three.wait("corruption", "firing")
     assert "the store is damaged" in got["message"] and got["next"] == "tgspool verify"
+
+
+def test_a_damaged_log(spool, api):
+    """It is told at the start, which it prevents. Nobody starts tgspool again after that, so a destination that is up a
+    little later gets it, too."""
+    sent = os.path.join(spool.dir, "sent")
+    command = spool.write("alert-command", f"""#!/bin/sh
+cat >>'{sent}'
+[ -e '{sent}.once' ] || {{ touch '{sent}.once'; exit 1; }}
+""", 0o700)
+    spool.configure(deliver="pull", alerts={"command": command})
+    api.generate(60, chats=3, size=500)
+    spool.start()
+    spool.wait_counts(pending=60)
+    spool.kill()
+    logs = [os.path.join(spool.data, "db", n) for n in os.listdir(os.path.join(spool.data, "db")) if n.endswith(".log")]
+    with open(max(logs, key=os.path.getsize), "r+b") as f:
+        f.seek(os.path.getsize(f.name) // 2)
+        byte = f.read(1)[0]
+        f.seek(-1, os.SEEK_CUR)
+        f.write(bytes([byte ^ 4]))
+    spool.start(expect_exit=EX_DATAERR)
+    with open(sent, encoding="utf-8") as f:
+        alerts = [json.loads(line) for line in f]
+    assert len(alerts) == 2, "told again as the first try failed, and no more then"
+    for got in alerts:
+        assert (got["alert"], got["state"], got["next"]) == ("corruption", "firing", "tgspool verify")
+        assert "tgspool does not start, the store is damaged" in got["message"]
+    check_nothing_leaks(spool)
 
 
 def test_destinations_that_fail_disturb_nobody(spool, api, all_three):
