@@ -58,17 +58,29 @@ int backup_check_files(const char *dir, struct err *e)
 
 /* ---- beginning and ending ----------------------------------------------------------------------- */
 
+/* Whether a name is one that a backup gives: state-NUMBER, BACKUP, either with .new behind it while it is made, and lock. */
+static bool is_own_name(const char *name)
+{
+    static const char state[] = "state-";
+    size_t n = strlen(name);
+
+    if (n > 4 && !strcmp(name + n - 4, ".new"))
+        n -= 4;
+    if (!strncmp(name, state, sizeof(state) - 1) && n > sizeof(state) - 1)
+        return strspn(name + sizeof(state) - 1, "0123456789") == n - (sizeof(state) - 1);
+    return !strcmp(name, "lock") || (n == sizeof(BACKUP_FILE) - 1 && !strncmp(name, BACKUP_FILE, n));
+}
+
 static int is_ours(void *arg, const char *name, struct err *e)
 {
-    if (!strcmp(name, "lock") || !strncmp(name, "state-", 6) ||
-        !strncmp(name, BACKUP_FILE, sizeof(BACKUP_FILE) - 1))
+    if (is_own_name(name))
         return 0;
     return err_set(e, EX_CANTCREAT,
                    "%s is no backup and not empty (it holds \"%s\"); name a directory of its own",
                    (const char *)arg, name);
 }
 
-/* All but BACKUP and its state. */
+/* Of ours all but BACKUP and its state. What somebody else put there stays. */
 static int remove_leftover(void *arg, const char *name, struct err *e)
 {
     const struct backup *b = arg;
@@ -76,7 +88,8 @@ static int remove_leftover(void *arg, const char *name, struct err *e)
     int rc;
 
     snprintf(state, sizeof(state), "state-%u", b->old.number);
-    if (!strcmp(name, "lock") || !strcmp(name, BACKUP_FILE) || (b->old.number && !strcmp(name, state)))
+    if (!is_own_name(name) || !strcmp(name, "lock") || !strcmp(name, BACKUP_FILE) ||
+        (b->old.number && !strcmp(name, state)))
         return 0;
     path = xasprintf("%s/%s", b->dir, name);
     rc = tree_remove(path, e);

@@ -153,8 +153,15 @@ def test_only_new_files_are_copied(pulled):
     assert second["kept_files"] > 0 and second["ended"] == 1
     assert [n for n in os.listdir(backup) if n.startswith("state-")] == ["state-2"]
     pulled.stop()
+    for stranger in ("notes.txt", "state-of-things", "state-1.old"):
+        with open(os.path.join(backup, stranger), "w") as f:
+            f.write("not ours")
+    os.mkdir(os.path.join(backup, "state-77.new"))
     third = pulled.cli_json("backup", backup)
     assert third["kept_files"] > 0 and (third["unfinished"], third["ended"]) == (299, 1)
+    assert sorted(os.listdir(backup)) == ["BACKUP", "lock", "notes.txt", "state-1.old", "state-3", "state-of-things"]
+    for stranger in ("notes.txt", "state-of-things", "state-1.old"):
+        os.unlink(os.path.join(backup, stranger))
     assert pulled.cli_json("verify", backup)["faults"] == 0
     assert all(os.stat(f).st_mode & 0o077 == 0 for f in files_of(backup))
     r = pulled.cli("backup", pulled.dir, code=None)
