@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,11 +98,24 @@ static int remove_leftover(void *arg, const char *name, struct err *e)
     return rc;
 }
 
+/* The directory is made, its parent is not: a parent that is missing is a disk that is not mounted, or a slip. */
+static int need_parent(const char *dir, struct err *e)
+{
+    char *copy = xstrdup(dir), *parent = dirname(copy);
+    int rc = 0;
+
+    if (access(parent, F_OK) < 0)
+        rc = err_set(e, EX_CANTCREAT, "%s: %s; mount it or make it first, then run this again", parent,
+                     strerror(errno));
+    free(copy);
+    return rc;
+}
+
 static int begin(struct backup *b, struct err *e)
 {
     struct err none = ERR_NONE;
 
-    if (file_make_dir(b->dir, 0700, e) < 0)
+    if (need_parent(b->dir, e) < 0 || file_make_dir(b->dir, 0700, e) < 0)
         return -1;
     if (backup_list_read(b->dir, &b->old, &b->old_files, &none) < 0) {
         if (none.exit_code != EX_NOINPUT) {

@@ -9,7 +9,7 @@ import pytest
 
 from harness import EX_TEMPFAIL, TGSPOOL, BotApi, Spool, wait_until
 
-EX_DATAERR = 65
+EX_DATAERR, EX_CANTCREAT = 65, 73
 
 
 @pytest.fixture
@@ -214,6 +214,12 @@ def test_a_damaged_backup(pulled, make_spool, api):
         f.write('{"format":1')
     assert other.cli("restore", backup, code=None).returncode == EX_DATAERR
     assert other.cli("restore", other.dir, code=None).returncode == 66
+
+
+def test_a_disk_that_is_not_mounted(pulled, tmp_path):
+    run = pulled.cli("backup", tmp_path / "disk" / "spool", code=None)
+    assert run.returncode == EX_CANTCREAT and "mount it or make it first" in run.stderr
+    assert os.listdir(tmp_path) == []
 
 
 def test_no_backup_of_a_damaged_spool(pulled):
