@@ -17,7 +17,7 @@ static const struct command *const commands[] = {
     &command_list,     &command_show,       &command_replay,  &command_discard, &command_export,
     &command_import,   &command_pause,      &command_resume,  &command_tail,    &command_webhook,
     &command_handover, &command_backup,     &command_restore, &command_repair,  &command_verify,
-    &command_version,  &command_alert_test, &command_compact,
+    &command_version,  &command_alert_test, &command_compact, &command_drill,
 };
 
 static const struct cli_option common[] = {

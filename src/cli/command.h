@@ -79,6 +79,9 @@ void cli_next(const struct cli *cli, const char *fmt, ...) __attribute__((format
 void cli_output_for(const struct cli *cli); /* cli.c tells whose they are */
 void cli_add_command(struct buf *out, const char *command);
 
+/* Appends words of text in lines of at most 80 columns, indented by 4. */
+void cli_add_wrapped(struct buf *out, const char *text);
+
 /* A table for people: cells are UTF-8 text, made fit to show; the widest lines are cut to `width` columns by
  * shortening the columns marked with '<' in `align` (one character a column: 'l' left, 'r' right, '<' left
  * and may be cut, 'm' the same, but only when nothing of '<' is left). The first row is the header. Rows are
@@ -101,6 +104,7 @@ const struct command *cli_command_at(unsigned i);
 extern const struct command command_run, command_init, command_check, command_config, command_status,
     command_list, command_show, command_replay, command_discard, command_export, command_import,
     command_pause, command_resume, command_tail, command_version, command_webhook, command_handover,
-    command_alert_test, command_backup, command_repair, command_restore, command_verify, command_compact;
+    command_alert_test, command_backup, command_repair, command_restore, command_verify, command_compact,
+    command_drill;
 
 #endif

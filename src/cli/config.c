@@ -48,25 +48,6 @@ static void options_json(struct buf *out)
     buf_add_char(out, '\n');
 }
 
-/* Words of text in lines of at most 80 columns, indented. */
-static void add_wrapped(struct buf *out, const char *text)
-{
-    size_t column = 0;
-
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        if (column && column + 1 + n > 80) {
-            buf_add_char(out, '\n');
-            column = 0;
-        }
-        buf_add_str(out, column ? " " : "    ");
-        column += (column ? 1 : 4) + n;
-        buf_add(out, text, n);
-        text += n + (text[n] == ' ');
-    }
-    buf_add_char(out, '\n');
-}
-
 static void options_text(struct buf *out)
 {
     for (size_t i = 0; option_at(i); i++) {
@@ -88,8 +69,8 @@ static void options_text(struct buf *out)
         }
         if (!o->reloadable)
             buf_add_str(&b, "; a change needs a restart");
-        add_wrapped(out, buf_str(&b));
-        add_wrapped(out, o->text);
+        cli_add_wrapped(out, buf_str(&b));
+        cli_add_wrapped(out, o->text);
         buf_free(&b);
     }
 }

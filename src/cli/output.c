@@ -131,6 +131,24 @@ void cli_next(const struct cli *cli, const char *fmt, ...)
     buf_free(&line);
 }
 
+void cli_add_wrapped(struct buf *out, const char *text)
+{
+    size_t column = 0;
+
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column && column + 1 + n > 80) {
+            buf_add_char(out, '\n');
+            column = 0;
+        }
+        buf_add_str(out, column ? " " : "    ");
+        column += (column ? 1 : 4) + n;
+        buf_add(out, text, n);
+        text += n + (text[n] == ' ');
+    }
+    buf_add_char(out, '\n');
+}
+
 /* ---- tables ------------------------------------------------------------------------------------- */
 
 struct cli_table {

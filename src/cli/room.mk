@@ -11,6 +11,7 @@ libcli_a_SOURCES = \
 	src/cli/compact.c \
 	src/cli/config.c \
 	src/cli/discard.c \
+	src/cli/drill.c \
 	src/cli/export.c \
 	src/cli/handover.c \
 	src/cli/import.c \

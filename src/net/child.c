@@ -2,6 +2,7 @@
 #include "net/child.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -187,6 +188,12 @@ void child_end(struct child *c, int64_t grace_ms)
         return;
     proc_end(&c->proc, grace_ms, loop_now(c->loop));
     timer_set(&c->step, loop_now(c->loop));
+}
+
+void child_kill(struct child *c)
+{
+    if (!c->proc.reaped)
+        kill(c->proc.pid, SIGKILL);
 }
 
 bool child_ending(struct child *c)

@@ -36,6 +36,8 @@ void child_close_input(struct child *c); /* when all is written */
 /* Bytes given to child_write that the child has not read. */
 size_t child_unread(const struct child *c);
 
+/* SIGKILL, now and to the child alone: what a crash does. Its group is ended after it, as always. */
+void child_kill(struct child *c);
 /* Ends the group: SIGTERM, after grace_ms SIGKILL; then `ended` comes. Never calls back at once. */
 void child_end(struct child *c, int64_t grace_ms);
 /* Whether it ended or is being ended; asks the system, so that no event is given to one that just died. */
