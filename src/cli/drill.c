@@ -272,8 +272,8 @@ const struct command command_drill = {
     .name = "drill",
     .arguments = "[-c FILE] [--bot BOT] [--run-handler] [N...]",
     .summary = "six checks before a bot goes live, in a scratch directory",
-    .usage = "Tries, with daemons in a scratch directory and a Bot API server on loopback, what\n"
-             "must hold before a bot goes live:\n"
+    .usage = "Tries, with daemons in a scratch directory and a Bot API server on loopback,\n"
+             "what must hold before a bot goes live:\n"
              "\n"
              "  1  the daemon ends right after the write, before Telegram is told\n"
              "  2  daemon and handler are killed while they handle updates\n"
@@ -284,9 +284,9 @@ const struct command command_drill = {
              "\n"
              "The config's spool, tokens and alerts are not used, only what it says of sync,\n"
              "order, delivery, concurrency, tries and expiry. A built-in handler is used; with\n"
-             "--run-handler the bot's own, which has TGSPOOL_DRILL=1 in its environment, and in\n"
-             "TGSPOOL_API_ROOT the server to make its calls to. --probe then counts what it did.\n"
-             "The exit status is 0 if all passed, 70 if not; what failed is kept to be looked at.\n",
+             "--run-handler the bot's own, which has TGSPOOL_DRILL=1 in its environment and the\n"
+             "server to make its calls to in TGSPOOL_API_ROOT. --probe counts what it did. The\n"
+             "exit status is 0 if all passed, 70 if not; what failed is kept.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_drill,
