@@ -11,6 +11,7 @@
 #include "base/tree.h"
 #include "cli/command.h"
 #include "cli/reborn.h"
+#include "cli/verify.h"
 #include "daemon/configfile.h"
 #include "spool/spool.h"
 #include "store/backup.h"
@@ -31,6 +32,26 @@ static int must_be_empty(void *arg, const char *name, struct err *e)
     return 1;
 }
 
+/* A copy that went bad since it was made is told now, not when the daemon meets the damage. */
+static int read_back(const char *state, const char *to, struct err *e)
+{
+    struct verified v = {0};
+    int rc = verify_dir(to, &v, e);
+
+    if (rc == 0 && v.faults) {
+        verify_tell(&v);
+        rc = err_set(e, EX_DATAERR, "the backup has faults");
+    }
+    verified_free(&v);
+    if (rc < 0 && e->exit_code == EX_DATAERR)
+        err_prefix(
+            e,
+            "nothing was restored; take another backup, or, if there is none, copy %s to spool.dir and "
+            "run: tgspool repair",
+            state);
+    return rc;
+}
+
 /* Copies the backup's state into `to` and makes a spool of it that may go on. */
 static int fill(const struct config *c, const char *backup, const struct backup_info *info, char *to,
                 struct reborn *r, struct err *e)
@@ -40,6 +61,8 @@ static int fill(const struct config *c, const char *backup, const struct backup_
 
     if (rc == 0)
         rc = backup_copy_out(state, to, e);
+    if (rc == 0)
+        rc = read_back(state, to, e);
     if (rc == 0)
         rc = reborn_make(to, c->cache_bytes, info->taken_at, r, e);
     free(state);
@@ -117,9 +140,10 @@ const struct command command_restore = {
     .arguments = "BACKUP",
     .summary = "make a spool of a backup, in an empty directory",
     .usage = "Copies what `tgspool backup` made into the configuration's spool.dir, which must\n"
-             "be empty, and makes it fit to go on: nothing is in processing, numbers go on far\n"
-             "beyond what was given out since the backup, and delivery is paused, since what\n"
-             "is unfinished in the backup may have been handled after it.\n",
+             "be empty, reads the copy whole, and makes it fit to go on: nothing is in\n"
+             "processing, numbers go on far beyond what was given out since the backup, and\n"
+             "delivery is paused, since what is unfinished in the backup may have been handled\n"
+             "after it.\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_restore,

@@ -202,11 +202,14 @@ def test_a_damaged_backup(pulled, make_spool, api):
     flip(largest(backup, ".sst"))
     r = pulled.cli("verify", backup, code=None)
     assert r.returncode == EX_DATAERR and "Corruption" in r.stderr
+    other = elsewhere(make_spool, api, pulled)
+    r = other.cli("restore", backup, code=None)
+    assert r.returncode == EX_DATAERR and "Corruption" in r.stderr and "tgspool repair" in r.stderr
+    assert os.listdir(other.data) == ["lock"], "nothing is left of it"
     r = pulled.cli("backup", backup, code=None)
     assert r.returncode == 0 and "once more without" in r.stderr
     assert pulled.cli_json("verify", backup)["faults"] == 0
     os.truncate(largest(backup, ".sst"), 100)
-    other = elsewhere(make_spool, api, pulled)
     r = other.cli("restore", backup, code=None)
     assert r.returncode == EX_DATAERR and "instead of" in r.stderr
     assert os.listdir(other.data) == ["lock"], "nothing is left of it"
