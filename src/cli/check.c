@@ -21,6 +21,7 @@
 #include "net/listen.h"
 #include "store/db.h"
 #include "store/dir.h"
+#include "store/log_tail.h"
 #include "wire/url.h"
 
 #define SPACE_LOW (256LL << 20)
@@ -166,9 +167,13 @@ static void check_database(struct check *c, int schema)
 {
     char *path = xasprintf("%s/db", c->config->dir);
     struct err e = ERR_NONE;
+    struct err none = ERR_NONE;
     struct db *db = db_open(path, DB_LOOK, c->config->cache_bytes, &e);
 
-    if (db) {
+    if (!db && e.exit_code == EX_DATAERR && log_tail_torn(path, false, &none) > 0) {
+        tell(c, GOOD, 0, "store", NULL,
+             "a spool of schema %d, left by a power cut; its next opening mends the log", schema);
+    } else if (db) {
         db_close(db);
         tell(c, GOOD, 0, "store", NULL, "a spool of schema %d that can be read; no daemon runs", schema);
     } else {

@@ -46,7 +46,7 @@ static int by_lock(struct still *s, const struct cli *cli, struct err *e)
     else if (!schema)
         err_set(e, EX_UNAVAILABLE, "there is no spool at %s", c->dir);
     else if ((s->lock_fd = store_dir_lock(c->dir, e)) >= 0)
-        rc = 0;
+        rc = store_dir_end_cut(c->dir, e);
     config_free(c);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "core/backoff.h"
 #include "store/dir.h"
+#include "store/log_tail.h"
 #include "store/reserve.h"
 
 #define STALL_RETRY_MS 10
@@ -130,6 +131,9 @@ static struct db *open_db(const struct store *st, enum db_mode mode, struct err 
     }
     struct db *db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     if (!db && db_is_full(e) && give_up_reserve(st)) /* its recovery writes tables */
+        db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    struct err none = ERR_NONE;
+    if (!db && e->exit_code == EX_DATAERR && log_tail_torn(st->dir.db_path, true, &none) > 0)
         db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     return db;
 }

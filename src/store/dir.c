@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/tree.h"
+#include "store/log_tail.h"
 #include "store/marker.h"
 #include "store/reserve.h"
 #include "store/swap.h"
@@ -263,6 +264,16 @@ int store_dir_borrow(const char *path, struct store_dir *out, struct err *e)
         return -1;
     out->schema = schema;
     return schema ? 0 : err_set(e, EX_NOINPUT, "there is no spool here");
+}
+
+int store_dir_end_cut(const char *dir, struct err *e)
+{
+    char *path = xasprintf("%s/db", dir);
+    struct err none = ERR_NONE; /* what cannot be looked at is told by who opens it */
+    int rc = log_tail_torn(path, false, &none) > 0 && log_tail_torn(path, true, e) < 0 ? -1 : 0;
+
+    free(path);
+    return rc;
 }
 
 void store_dir_close(struct store_dir *d)

@@ -40,6 +40,9 @@ int store_dir_borrow(const char *path, struct store_dir *out, struct err *e);
 /* Takes the lock of a directory, which must exist, and nothing else: for who works on the files. Returns the descriptor
  * to close, or -1 and e (EX_TEMPFAIL when another process holds it). */
 int store_dir_lock(const char *path, struct err *e);
+/* Cuts off what a power cut left of the database's logs, as every opening of it does: for who looks at a directory that it
+ * has locked. Returns 0, or -1 and e. */
+int store_dir_end_cut(const char *dir, struct err *e);
 /* Unlocks and releases. */
 void store_dir_close(struct store_dir *d);
 

@@ -6,7 +6,8 @@ use: a rename within a directory is one change, and a rename from one directory 
 the sync of the directory that the name went to (there is never a file of no name).
 
 What was not synced may nevertheless be there, in part: a torn disk has the changes of names up to some moment, and of each
-file the unsynced writes up to some byte, perhaps with zeros behind, as file systems leave them that write sizes first.
+file the unsynced writes up to some byte; or its full size, but some sectors of what was not synced as they were before:
+those from one on, or a few in the middle.
 """
 import os
 import stat
@@ -15,7 +16,8 @@ import struct
 HEAD = struct.Struct("=IIQQQ")
 OPEN, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, FAULT = range(1, 12)
 MAY_CREATE, EMPTIES = 1, 2
-TEARS = ("none", "all", "cut")
+TEARS = ("none", "all", "cut", "zeros", "holes")
+SECTOR = 512
 
 
 class File:
@@ -45,14 +47,22 @@ class File:
         how = rng.choice(TEARS)
         if how in ("none", "all") or not self.since:
             return self.synced if how == "none" else self.content(self.since)
+        whole = self.content(self.since)
+        if how == "cut":
+            return self.cut(rng)
+        begin = rng.randrange(len(self.synced) // SECTOR * SECTOR, max(len(whole), len(self.synced)) + 1, SECTOR)
+        end = len(whole) if how == "zeros" else begin + SECTOR * rng.randint(1, 8)
+        unwritten = self.synced[begin:end].ljust(len(whole[begin:end]), b"\0")
+        return whole[:begin] + unwritten[:len(whole[begin:end])] + whole[end:]
+
+    def cut(self, rng):
+        """Up to some byte of some write."""
         last = rng.randrange(len(self.since))
         some = self.since[:last + 1]
         if some[-1][0] == WRITE:
             _, at, new = some[-1]
             some[-1] = (WRITE, at, new[:rng.randrange(len(new) + 1)])
-        out = self.content(some)
-        size = len(self.content(self.since))
-        return out.ljust(size, b"\0") if how == "zeros" else out
+        return self.content(some)
 
 
 class Dir:

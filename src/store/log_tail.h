@@ -1,0 +1,15 @@
+/* What a power cut may leave at the end of RocksDB's logs: a record of which some sectors were written and some were not.
+ * RocksDB takes that for corruption, unless it is simply cut short. Nobody was told that it is safe: it was never synced. */
+#ifndef STORE_LOG_TAIL_H
+#define STORE_LOG_TAIL_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Looks at the end of the database's write-ahead log and of its manifest; with cut, cuts off what is torn, else only looks.
+ * Torn is what begins with a record of which a whole sector is zeros, with no whole record behind: all other damage, a
+ * flipped bit even in the last record, is none of ours. Returns how many files are torn, or -1 and e. */
+int log_tail_torn(const char *db_path, bool cut, struct err *e);
+
+#endif
