@@ -2,6 +2,7 @@
 
 #ifdef ENABLE_FAILPOINTS
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +23,39 @@ static struct point points[64];
 static size_t n_points;
 static int loaded;
 
+/* ---- counting passes ---------------------------------------------------------------------------- */
+
+static struct passed {
+    char name[64];
+    unsigned long times;
+} passed[256];
+static char *passes_file;
+
+static void write_passes(void)
+{
+    FILE *f = fopen(passes_file, "we");
+
+    if (!f)
+        abort();
+    for (const struct passed *p = passed; p->times; p++)
+        fprintf(f, "%s %lu\n", p->name, p->times);
+    fclose(f);
+}
+
+static void count_pass(const char *name)
+{
+    struct passed *p = passed;
+
+    while (p->times && strcmp(p->name, name))
+        p++;
+    if (p == &passed[ARRAY_LEN(passed) - 1])
+        abort();
+    strncpy(p->name, name, sizeof(p->name) - 1);
+    p->times++;
+}
+
+/* ---- what was asked for ------------------------------------------------------------------------- */
+
 static void parse_item(char *item)
 {
     char *eq = strchr(item, '=');
@@ -31,6 +65,12 @@ static void parse_item(char *item)
     struct point *p = &points[n_points++];
     strncpy(p->name, item, sizeof(p->name) - 1);
     char *action = eq + 1, *at = strchr(action, '@');
+    if (!strncmp(action, "passes:", 7)) {
+        passes_file = xstrdup(action + 7);
+        atexit(write_passes);
+        n_points--;
+        return;
+    }
     if (at) {
         *at++ = '\0';
         p->at = strtol(at, &at, 10);
@@ -61,6 +101,8 @@ int failpoint_hit(const char *name)
 {
     if (!loaded)
         load();
+    if (passes_file)
+        count_pass(name);
     for (size_t i = 0; i < n_points; i++) {
         struct point *p = &points[i];
         if (strcmp(p->name, name))
@@ -76,6 +118,17 @@ int failpoint_hit(const char *name)
         nanosleep(&t, NULL);
     }
     return 0;
+}
+
+int failpoint_hit_each(const char *prefix, const char *word)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s%s", prefix, word);
+    for (char *p = name; *p; p++)
+        if (*p == ' ')
+            *p = '_';
+    return failpoint_hit(name);
 }
 
 #else

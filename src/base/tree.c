@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -90,6 +91,28 @@ int dir_sync(const char *path, struct err *e)
     return rc;
 }
 
+int file_rename(const char *from, const char *to)
+{
+    int why = FAILPOINT("file.rename"), rc = why ? -1 : rename(from, to);
+
+    if (why)
+        errno = why;
+    if (rc == 0)
+        (void)FAILPOINT("file.renamed");
+    return rc;
+}
+
+int file_link(const char *from, const char *to)
+{
+    int why = FAILPOINT("file.link"), rc = why ? -1 : link(from, to);
+
+    if (why)
+        errno = why;
+    if (rc == 0)
+        (void)FAILPOINT("file.linked");
+    return rc;
+}
+
 int file_replace(const char *path, struct slice content, struct err *e)
 {
     char *new = xasprintf("%s.new", path), *dir = xstrdup(path), *slash = strrchr(dir, '/');
@@ -101,7 +124,7 @@ int file_replace(const char *path, struct slice content, struct err *e)
         cannot(e, "remove", new);
     else if (file_create(new, content, 0600, e) < 0)
         ;
-    else if (rename(new, path) < 0)
+    else if (file_rename(new, path) < 0)
         cannot(e, "rename", new);
     else
         rc = dir_sync(!slash ? "." : slash == dir ? "/" : dir, e);

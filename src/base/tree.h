@@ -12,6 +12,10 @@ int file_copy(const char *from, const char *to, struct err *e);
 /* Syncs a directory: names made and removed in it last through a power cut. Returns 0 or -1. */
 int dir_sync(const char *path, struct err *e);
 
+/* rename(2) and link(2). Return 0, or -1 and errno. */
+int file_rename(const char *from, const char *to);
+int file_link(const char *from, const char *to);
+
 /* Puts a file in the place of another in one step, durably: by way of PATH.new. Mode 0600. Returns 0, or -1 and e. */
 int file_replace(const char *path, struct slice content, struct err *e);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "cli/show.h"
 #include "cli/still.h"
@@ -104,8 +105,10 @@ static int run_export(struct cli *cli, int argc, char **argv)
     request_close(q);
     still_close(still);
     if (!to_stdout && out) {
+        (void)FAILPOINT("export.before_sync");
         bool bad = fflush(out) != 0 || fsync(fileno(out)) < 0 || ferror(out);
         bad |= fclose(out) != 0;
+        (void)FAILPOINT("export.after_sync");
         if (rc == 0 && bad)
             rc = err_set(&e, EX_IOERR, "cannot write %s: %s", path, strerror(errno));
     }

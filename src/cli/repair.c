@@ -111,7 +111,7 @@ static int put_in_place(struct repair *r, struct err *e)
     char *from = try_path(r, r->best), *preparing = swap_prepare(r->config->dir, e);
     int rc = preparing ? 0 : -1;
 
-    if (rc == 0 && rename(from, preparing) < 0)
+    if (rc == 0 && file_rename(from, preparing) < 0)
         rc = err_set(e, EX_IOERR, "cannot rename %s", from);
     if (rc == 0)
         rc = reborn_make(preparing, r->config->cache_bytes, clock_wall_ms(), &r->reborn, e);

@@ -135,6 +135,7 @@ static void start_call(void *work)
     if (ev->once) /* on an idle connection that is being closed a request is sent twice */
         botapi_drop_connection(d->api);
     int64_t left = claim->deadline - loop_now(slot_loop(d->slot));
+    (void)FAILPOINT("call.before_request");
     botapi_call(d->api, ev->kind, ev->content_type[0] ? ev->content_type : "application/json", ev->payload,
                 left > 0 ? left : 1, on_reply, d);
     (void)FAILPOINT("call.after_request");

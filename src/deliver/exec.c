@@ -179,6 +179,7 @@ static struct child *spawn(struct exec *x)
         else
             proc_env_unset(&env, envelope_names[f].env);
     }
+    (void)FAILPOINT("exec.before_spawn");
     struct child *c = child_start(slot_loop(x->slot), slot_config(x->slot)->command, &env, &events, x);
     int why = errno;
     (void)FAILPOINT("exec.after_spawn");
@@ -204,8 +205,10 @@ static void start_exec(void *work)
         return;
     }
     timer_set(&x->lease, claim->deadline);
+    (void)FAILPOINT("exec.before_give");
     child_write(x->child, claim->ev.payload);
     child_close_input(x->child);
+    (void)FAILPOINT("exec.after_give");
 }
 
 static void *new_exec(struct slot *s, struct err *e)

@@ -140,6 +140,7 @@ static void start_http(void *work)
                              .body = claim->ev.payload,
                              .secret_path = true, /* webhook paths often hold the bot's token */
                              .deadline_ms = left > 0 ? left : 1};
+    (void)FAILPOINT("http.before_request");
     http_client_request(h->client, &r, on_answer, h);
     (void)FAILPOINT("http.after_request");
 }

@@ -158,6 +158,7 @@ static void end_try(struct slot *s, const struct outcome *o, const struct spool_
     if (spool_complete_with(s->pool->box, c->ev.seq, c->token, o, extras) == COMPLETE_LOST)
         log_info(s->config->bot, "A try ended whose event was taken away meanwhile: event=%llu",
                  (unsigned long long)c->ev.seq);
+    (void)FAILPOINT("deliver.after_complete");
     s->claim = NULL;
     claim_free(c);
     s->pool->ended_some = true;

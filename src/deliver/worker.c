@@ -267,6 +267,7 @@ static struct child *spawn(struct worker *w)
         if (f != ENVELOPE_BOT)
             proc_env_unset(&env, envelope_names[f].env);
     proc_env_set(&env, envelope_names[ENVELOPE_BOT].env, slot_config(w->slot)->bot);
+    (void)FAILPOINT("worker.before_spawn");
     struct child *c = child_start(slot_loop(w->slot), slot_config(w->slot)->command, &env, &events, w);
     int why = errno;
     (void)FAILPOINT("worker.after_spawn");
@@ -294,6 +295,7 @@ static void give(struct worker *w)
     buf_add_char(&line, '\n');
     errline_init(&w->err);
     w->given = true;
+    (void)FAILPOINT("worker.before_give");
     child_write(w->child, buf_slice(&line));
     (void)FAILPOINT("worker.after_give");
     buf_free(&line);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "intake/before.h"
 #include "spool/spool.h"
@@ -42,6 +43,7 @@ static void end(struct giveback *g, const char *sentence)
 
 static void confirmed(void *arg, struct botapi_reply *r)
 {
+    (void)FAILPOINT("giveback.after_confirm");
     end(arg, r->class == BOTAPI_OK ? NULL : r->sentence);
 }
 
@@ -57,6 +59,7 @@ static void confirm(struct giveback *g)
         .default_updates = g->known && !restored,
         .deadline_ms = DEADLINE,
     };
+    (void)FAILPOINT("giveback.before_confirm");
     botapi_get_updates(g->api, &q, confirmed, g);
 }
 

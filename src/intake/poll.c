@@ -389,7 +389,8 @@ static bool ask(struct poll *p, int64_t now)
         .deadline_ms = SECONDS(p->timeout_s) + DEADLINE_SLACK,
     };
 
-    if (p->after_batch)
+    bool confirms = p->after_batch;
+    if (confirms)
         (void)FAILPOINT("poll.before_next");
     if (!p->started)
         log_info(p->bot, "intake starts at %s%s", p->api_root, q.offset ? "" : ", without an offset");
@@ -400,6 +401,8 @@ static bool ask(struct poll *p, int64_t now)
     p->asked_single = q.limit == 1;
     p->state = ASKING;
     botapi_get_updates(p->api, &q, replied, p);
+    if (confirms)
+        (void)FAILPOINT("poll.after_next");
     return true;
 }
 
@@ -413,6 +416,7 @@ static void confirmed(void *arg, struct botapi_reply *r)
         log_info(p->bot,
                  "the last request failed (%s): what was taken may come once more, and is dropped then",
                  r->sentence);
+    (void)FAILPOINT("poll.after_confirm");
     p->state = STOPPED;
 }
 
@@ -435,6 +439,7 @@ static bool confirm(struct poll *p, int64_t now)
         return true;
     }
     p->state = CONFIRMING;
+    (void)FAILPOINT("poll.before_confirm");
     botapi_get_updates(p->api, &q, confirmed, p);
     return true;
 }
@@ -736,6 +741,7 @@ static bool step_storing(struct poll *p, int64_t now)
         spool_set_position(p->box, &p->next);
         save(p);
     }
+    (void)FAILPOINT("poll.after_accept");
     log_debug(p->bot, "%zu updates came, %zu of them new", n, p->fresh);
     botapi_reply_free(&p->reply); /* the bytes are in the batch: give the memory back now */
     p->state = SAVING;

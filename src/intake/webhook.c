@@ -348,16 +348,19 @@ static void synced(void *arg, bool ok)
     free(q);
     if (!x)
         return;
-    if (ok)
-        http_reply(x, 200, NULL, -1, slice_make(NULL, 0));
-    else
+    if (!ok) {
         reply_later(h, x, AFTER_STORE, "the store did not write");
+        return;
+    }
+    http_reply(x, 200, NULL, -1, slice_make(NULL, 0));
+    (void)FAILPOINT("webhook.after_answer");
 }
 
 static void take(struct webhook *w, struct hook *h, struct http_exchange *x, const struct update *u)
 {
     (void)FAILPOINT("webhook.before_accept");
     enum accepted got = spool_accept(h->box, u, false, NULL);
+    (void)FAILPOINT("webhook.after_accept");
 
     if (got == ACCEPTED_FAILED) {
         reply_later(h, x, AFTER_STORE, "the store does not write");

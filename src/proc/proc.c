@@ -126,6 +126,7 @@ static int fork_child(struct proc *p, const struct launch *l)
     if (p->pid == 0)
         run_child(l);
     why = errno;
+    (void)FAILPOINT("proc.forked");
     if (p->pid > 0) {
         setpgid(p->pid, p->pid); /* whoever is first; it fails when the child has done both */
         if (exitfd_open(&p->exit, p->pid)) {

@@ -178,10 +178,13 @@ static void held_written(void *arg, bool ok)
     struct api_call *c = arg;
 
     c->drop = NULL;
-    if (ok)
-        answer(c, c->held_status, NULL, buf_slice(&c->held), -1);
-    else
+    if (!ok) {
         api_fail_store(c);
+        return;
+    }
+    (void)FAILPOINT("api.before_answer");
+    answer(c, c->held_status, NULL, buf_slice(&c->held), -1);
+    (void)FAILPOINT("api.after_answer");
 }
 
 void api_answer_durable(struct api_call *c, int status, struct buf *body)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/kinds.h"
@@ -77,7 +78,9 @@ static void ask_fail(struct ask *a, int code, const char *description)
 static void ask_answer(struct ask *a)
 {
     http_on_gone(a->x, NULL, NULL);
+    (void)FAILPOINT("dropin.before_answer");
     http_reply(a->x, a->status, NULL, -1, buf_slice(&a->answer));
+    (void)FAILPOINT("dropin.after_answer");
     ask_free(a);
 }
 
@@ -364,7 +367,9 @@ static bool confirm(struct dropin_bot *b, int64_t offset)
 {
     if (offset <= 0 || offset > spool_last_served(b->box) + FUTURE)
         return false;
+    (void)FAILPOINT("dropin.before_confirm");
     unsigned n = spool_serve_confirm(b->box, offset);
+    (void)FAILPOINT("dropin.after_confirm");
     consumer_confirmed(&b->consumer, n);
     return n > 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "spool/gather.h"
@@ -89,7 +90,9 @@ static void waiter_answer(struct waiter *w)
 {
     json_array_end(&w->j);
     json_object_end(&w->j);
+    (void)FAILPOINT("lease.before_answer");
     api_answer(w->call, 200, buf_slice(&w->out)); /* frees w by drop_waiter */
+    (void)FAILPOINT("lease.after_answer");
 }
 
 /* Writes a claimed event into the answer. */

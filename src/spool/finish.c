@@ -2,6 +2,7 @@
  * arrival goes through finish_try. */
 #include <stdlib.h>
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -191,6 +192,7 @@ void finish_try(struct spool_box *b, uint64_t seq, struct state_record *r, const
 
     if (st->state == STATE_PROCESSING && st->reason == REASON_DISCARDED && o->kind != OUTCOME_DONE)
         o = &discarded; /* by spool_discard_later, however the try ended */
+    (void)FAILPOINT_EACH("outcome.before_", outcome_name(o->kind));
     outcome_decide(o, st, r->lane, &b->policy.outcome, &b->breaker, random, b->sp->now, &d);
     remove_due(b, seq, r, place);
     if (st->state == STATE_PROCESSING) {

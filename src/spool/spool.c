@@ -107,8 +107,11 @@ static void recover(struct spool *sp)
 /* Tells the watcher what the batch that is now written did. */
 static void tell_watcher(struct spool *sp, struct spool_happening *h, size_t n)
 {
-    for (size_t i = 0; i < n && sp->watcher; i++)
+    for (size_t i = 0; i < n && sp->watcher; i++) {
+        if (h[i].what >= HAPPENED_DONE && h[i].what <= HAPPENED_RELEASED)
+            (void)FAILPOINT_EACH("outcome.after_", outcome_name(h[i].outcome));
         sp->watcher(sp->watcher_arg, &h[i]);
+    }
 }
 
 void spool_commit(struct spool *sp)

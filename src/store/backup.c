@@ -199,7 +199,7 @@ static bool link_old(struct copy *c, const char *relative, const struct stat *st
         return false;
     char *path = xasprintf("%s/state-%u/%s", c->b->dir, c->b->old.number, relative);
     if (lstat(path, &have) == 0 && have.st_size == st->st_size)
-        linked = link(path, to) == 0; /* a file system without links: copied */
+        linked = file_link(path, to) == 0; /* a file system without links: copied */
     free(path);
     return linked;
 }
@@ -304,12 +304,12 @@ int backup_publish(struct backup *b, const struct backup_info *info, struct err 
     char *state = backup_state_path(b->dir, next.number);
     if (FAILPOINT("backup.before_publish"))
         err_set(e, EX_IOERR, "cannot publish the backup: failpoint");
-    else if (rename(b->state_new, state) < 0)
+    else if (file_rename(b->state_new, state) < 0)
         err_set(e, EX_IOERR, "cannot rename %s: %s", b->state_new, strerror(errno));
     else if (dir_sync(b->dir, e) == 0)
         rc = backup_list_write(b->dir, &next, &b->files, e);
     if (rc == 0) {
-        (void)FAILPOINT("backup.published");
+        (void)FAILPOINT("backup.after_publish");
         b->old = next;
         dir_each(b->dir, remove_leftover, b, NULL); /* what stays is removed by the next run */
     }

@@ -65,7 +65,7 @@ int checkpoint_make(struct store *st, char id[CHECKPOINT_ID_SIZE], struct err *e
         snprintf(id + 2 * i, 3, "%02x", random[i]);
     char *path = checkpoint_path(st, id), *new = xasprintf("%s.new", path);
     int rc = fill(st, new, e);
-    if (rc == 0 && rename(new, path) < 0)
+    if (rc == 0 && file_rename(new, path) < 0)
         rc = err_set(e, EX_IOERR, "cannot rename %s: %s", new, strerror(errno));
     if (rc < 0)
         tree_remove(new, NULL);
@@ -79,7 +79,7 @@ int checkpoint_make_at(struct store *st, const char *name, struct err *e)
     char *path = xasprintf("%s/%s", store_path(st), name), *new = xasprintf("%s.new", path);
     int rc = tree_remove(path, e) < 0 || tree_remove(new, e) < 0 ? -1 : fill(st, new, e);
 
-    if (rc == 0 && rename(new, path) < 0)
+    if (rc == 0 && file_rename(new, path) < 0)
         rc = err_set(e, EX_IOERR, "cannot rename %s: %s", new, strerror(errno));
     if (rc == 0)
         rc = dir_sync(store_path(st), e);

@@ -392,6 +392,7 @@ enum store_result store_commit(struct store *st, int64_t now)
         move_all(&st->unsynced, &st->running);
     }
     run_waiters(st, true);
+    (void)FAILPOINT("commit.after_callbacks");
     return STORE_COMMITTED;
 }
 

@@ -218,6 +218,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
     rocksdb_writeoptions_set_sync(db->write_sync, 1);
     for (int f = 0; f < FAMILIES; f++)
         db->batch[f] = overlay_new();
+    (void)FAILPOINT("store.opened");
     return db;
 }
 
@@ -236,12 +237,14 @@ static void free_ranges(struct db *db)
 void db_close(struct db *db)
 {
     assert(db->iterators == 0);
+    (void)FAILPOINT("store.close");
     free_ranges(db);
     for (int f = 0; f < FAMILIES; f++) {
         overlay_free(db->batch[f]);
         rocksdb_column_family_handle_destroy(db->families[f]);
     }
     rocksdb_close(db->handle);
+    (void)FAILPOINT("store.closed");
     free_options(db);
     free(db);
 }
@@ -270,6 +273,7 @@ int db_get(struct db *db, enum family f, struct slice key, struct buf *val, stru
     }
     rocksdb_pinnableslice_t *p =
         rocksdb_get_pinned_cf(db->handle, db->read, db->families[f], key.p, key.n, &error);
+    (void)FAILPOINT("store.got");
     if (error)
         return db_take_error(error, e, "cannot read the database");
     if (!p)
@@ -296,6 +300,7 @@ void db_delete_range(struct db *db, enum family f, struct slice lower, struct sl
 {
     if (key_compare(lower, upper) >= 0) /* would poison the database for good */
         return;
+    (void)FAILPOINT("store.delete_range");
     struct db_range *r = xcalloc(1, sizeof(*r));
     r->family = f;
     buf_add_slice(&r->lower, lower);
@@ -303,6 +308,7 @@ void db_delete_range(struct db *db, enum family f, struct slice lower, struct sl
     r->next = db->ranges;
     db->ranges = r;
     db->n_ranges++;
+    (void)FAILPOINT("store.range_deleted");
 }
 
 size_t db_batch_bytes(const struct db *db)
@@ -389,6 +395,8 @@ int db_sync(struct db *db, struct err *e)
     if (FAILPOINT("store.sync"))
         return err_set(e, EX_IOERR, "cannot sync the database: failpoint");
     rocksdb_flush_wal(db->handle, 1, &error);
+    if (!error && FAILPOINT("store.synced"))
+        return err_set(e, EX_IOERR, "cannot sync the database: failpoint");
     return error ? db_take_error(error, e, "cannot sync the database") : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failpoint.h"
 #include "store/db_handle.h"
 
 #define LEVELS 7 /* num_levels of RocksDB */
@@ -65,8 +66,11 @@ int db_compact(struct db *db, unsigned *round, struct err *e)
         return 1;
     if (*round > ROUNDS || (*round > 1 && !is_layered(db)))
         return 0;
+    if (FAILPOINT("store.compact"))
+        return err_set(e, EX_IOERR, "cannot compact the database: failpoint");
     for (int f = 0; f < FAMILIES && !error; f++)
         rocksdb_suggest_compact_range_cf(db->handle, db->families[f], NULL, 0, NULL, 0, &error);
+    (void)FAILPOINT("store.compacted");
     ++*round;
     return error ? db_take_error(error, e, "cannot compact the database") : 1;
 }

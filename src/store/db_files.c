@@ -15,14 +15,18 @@ static uint64_t waiting_tables(const struct db *db, int f)
 
 int db_flush_begin(struct db *db, struct err *e)
 {
-    rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_t *o;
     char *error = NULL;
 
+    if (FAILPOINT("store.flush"))
+        return err_set(e, EX_IOERR, "cannot write the database's memory to files: failpoint");
+    o = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(o, 0);
     for (int f = 0; f < FAMILIES && !error; f++)
         if (!waiting_tables(db, f)) /* with more of them it would wait until there is room */
             rocksdb_flush_cf(db->handle, o, db->families[f], &error);
     rocksdb_flushoptions_destroy(o);
+    (void)FAILPOINT("store.flushed");
     return error ? db_take_error(error, e, "cannot write the database's memory to files") : 0;
 }
 
@@ -45,6 +49,8 @@ int db_checkpoint(struct db *db, const char *path, struct err *e)
         rocksdb_checkpoint_create(c, path, UINT64_MAX, &error);
         rocksdb_checkpoint_object_destroy(c);
     }
+    if (!error && FAILPOINT("store.checkpointed"))
+        return err_set(e, EX_IOERR, "cannot make a checkpoint: failpoint");
     return error ? db_take_error(error, e, "cannot make a checkpoint") : 0;
 }
 
@@ -81,7 +87,10 @@ int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice
 
     if (key_compare(lower, last) > 0)
         return 0;
+    if (FAILPOINT("store.drop"))
+        return err_set(e, EX_IOERR, "cannot remove files of the database: failpoint");
     rocksdb_delete_file_in_range_cf(db->handle, db->families[f], lower.p, lower.n, last.p, last.n, &error);
+    (void)FAILPOINT("store.dropped");
     return error ? db_take_error(error, e, "cannot remove files of the database") : 0;
 }
 
@@ -91,11 +100,13 @@ int db_rebuild(const char *path, struct err *e)
     rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
     char *error = NULL;
 
+    (void)FAILPOINT("store.rebuild");
     rocksdb_block_based_options_set_format_version(t, 5);
     rocksdb_options_set_block_based_table_factory(o, t);
     rocksdb_block_based_options_destroy(t);
     rocksdb_options_set_info_log_level(o, 4);
     rocksdb_repair_db(o, path, &error);
+    (void)FAILPOINT("store.rebuilt");
     rocksdb_options_destroy(o);
     return error ? db_take_error(error, e, "cannot rebuild the database") : 0;
 }

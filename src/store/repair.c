@@ -47,7 +47,7 @@ static int copy_one(void *arg, const char *name, struct err *e)
     if (!strcmp(name, "LOCK") || !strncmp(name, "LOG", 3) || ends_with(name, ".dbtmp"))
         return 0;
     char *from = xasprintf("%s/%s", c->from, name), *to = xasprintf("%s/%s", c->to, name);
-    if (!table || link(from, to) < 0)
+    if (!table || file_link(from, to) < 0)
         rc = file_copy(from, to, e);
     free(from);
     free(to);
@@ -164,7 +164,7 @@ static int move_one(void *arg, const char *name, struct err *e)
         return 0;
     char *from = xasprintf("%s/%s", m->from, name);
     char *to = xasprintf("%s/%06lld%s", m->to, (long long)(m->base + number), m->ending);
-    if (rename(from, to) < 0)
+    if (file_rename(from, to) < 0)
         rc = err_set(e, EX_IOERR, "cannot move %s: %s", from, strerror(errno));
     free(from);
     free(to);

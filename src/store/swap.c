@@ -30,7 +30,7 @@ static int move(const char *from, const char *to, const char *name, struct err *
     char *a = xasprintf("%s/%s", from, name), *b = xasprintf("%s/%s", to, name);
     int rc = 0;
 
-    if (rename(a, b) < 0 && errno != ENOENT)
+    if (file_rename(a, b) < 0 && errno != ENOENT)
         rc = err_set(e, EX_IOERR, "cannot move %s to %s: %s", a, b, strerror(errno));
     free(a);
     free(b);
@@ -105,7 +105,7 @@ int swap_commit(const char *dir, char **aside, struct err *e)
         err_set(e, EX_IOERR, "cannot put the new spool in place: failpoint");
     else if (dir_sync(preparing, e) < 0)
         ;
-    else if (rename(preparing, ready) < 0)
+    else if (file_rename(preparing, ready) < 0)
         err_set(e, EX_IOERR, "cannot rename %s: %s", preparing, strerror(errno));
     else if (dir_sync(dir, e) == 0)
         rc = swap_finish(dir, aside, e);
