@@ -376,6 +376,10 @@ enum store_result store_commit(struct store *st, int64_t now)
         return reopen(st, now);
     if (st->stalled && now < st->stalled_until)
         return STORE_STALLED;
+    if (FAILPOINT("break.callback_before_write")) {
+        settle(st, now);
+        run_waiters(st, true);
+    }
     enum store_result r = write_batch(st, now);
     if (r != STORE_COMMITTED)
         return r;
