@@ -147,6 +147,25 @@ static int read_time(const struct cli *cli, const char *name, int64_t min, int64
                     text_from_ms(min, from), text_from_ms(max, to));
 }
 
+/* The lease, and a limit that leaves time for it. */
+static int read_times(const struct cli *cli, struct drill_options *o)
+{
+    char lease[32], limit[32];
+
+    o->lease_ms = DRILL_LEASE_MS;
+    if (read_time(cli, "lease", SECONDS(1), MINUTES(2), &o->lease_ms))
+        return EX_USAGE;
+    int64_t least = o->lease_ms * DRILL_LIMIT_LEASES;
+    o->limit_ms = least > DRILL_LIMIT_MS ? least : DRILL_LIMIT_MS;
+    if (read_time(cli, "limit", SECONDS(10), HOURS(1), &o->limit_ms))
+        return EX_USAGE;
+    if (o->limit_ms >= least)
+        return 0;
+    return cli_fail(EX_USAGE,
+                    "--limit %s is too short for leases of %s: leave it out, or give it %s at least",
+                    cli_option(cli, "limit"), text_from_ms(o->lease_ms, lease), text_from_ms(least, limit));
+}
+
 /* The numbers of checks; none: all. */
 static int read_wanted(int argc, char **argv, bool wanted[DRILL_CHECKS + 1])
 {
@@ -229,18 +248,14 @@ static int run_with(struct cli *cli, const struct drill_options *o)
 
 static int run_drill(struct cli *cli, int argc, char **argv)
 {
-    struct drill_options o = {.run_handler = cli_flag(cli, "run-handler"),
-                              .keep = cli_flag(cli, "keep"),
-                              .lease_ms = DRILL_LEASE_MS,
-                              .limit_ms = DRILL_LIMIT_MS};
+    struct drill_options o = {.run_handler = cli_flag(cli, "run-handler"), .keep = cli_flag(cli, "keep")};
     struct err e = ERR_NONE;
     struct config *c;
     int rc = 0;
 
     if (argc >= 3 && strcmp(argv[0], "handler") == 0) /* what a scratch config names */
         return drill_handler(argv[1], argv[2], argc > 3 ? argv + 3 : NULL);
-    if (read_wanted(argc, argv, o.wanted) || read_time(cli, "lease", SECONDS(1), MINUTES(10), &o.lease_ms) ||
-        read_time(cli, "limit", SECONDS(10), HOURS(1), &o.limit_ms) || read_probe(cli, &o.probe))
+    if (read_wanted(argc, argv, o.wanted) || read_times(cli, &o) || read_probe(cli, &o.probe))
         return EX_USAGE;
     c = configfile_read(cli->config_path, &e);
     if (!c) {

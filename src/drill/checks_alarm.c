@@ -102,7 +102,7 @@ static bool database_damaged(struct drill *d)
     if (!scratch_make(d, "b", 0) || !scratch_start_ready(d))
         return false;
     drill_give(d, 8, 4);
-    if (!drill_wait(d, drill_all_ended, "some updates are handled") || !scratch_stop(d) || !damage(d) ||
+    if (!drill_wait_handled(d, "some updates are handled") || !scratch_stop(d) || !damage(d) ||
         !scratch_start(d) ||
         !drill_wait(d, scratch_ended, "the daemon refuses to start on a damaged database"))
         return false;

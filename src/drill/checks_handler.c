@@ -2,8 +2,7 @@
 #include "drill/inside.h"
 
 #define SETTLE_MS 300
-#define MIDDLE_MS 300 /* a handler of the user's is killed so long after it began, or when it has acted */
-#define SLACK_MS 50
+#define MIDDLE 4 /* a handler of the user's is killed so long after it began: this part of a lease */
 
 static bool first_started(struct drill *d)
 {
@@ -40,12 +39,12 @@ bool check_killed(struct drill *d)
         return false;
     drill_give(d, 4, 2);
     if (!drill_wait(d, first_started, "the handler gets the first update") ||
-        (d->o->run_handler && !drill_sleep(d, MIDDLE_MS)) || !scratch_kill(d))
+        (d->o->run_handler && !drill_sleep(d, d->o->lease_ms / MIDDLE)) || !scratch_kill(d))
         return false;
     size_t at_kill = d->record.n;
     if (!scratch_hold(d, HOLD_NONE) || !scratch_start_ready(d) ||
-        !drill_wait(d, drill_all_ended, "all updates are handled after the restart") ||
-        !drill_sleep(d, SETTLE_MS) || !drill_in_order(d) || !count_starts(d, at_kill, &twice))
+        !drill_wait_handled(d, "all updates are handled after the restart") || !drill_sleep(d, SETTLE_MS) ||
+        !drill_in_order(d) || !count_starts(d, at_kill, &twice))
         return false;
     drill_see(
         d,
@@ -66,8 +65,7 @@ bool check_lease(struct drill *d)
         return false;
     drill_give(d, 3, 2);
     if (!drill_wait(d, first_started, "the handler gets the first update") || !scratch_hold(d, HOLD_NONE) ||
-        !drill_wait(d, drill_all_ended, "what the handler hung with is handled by another try") ||
-        !drill_in_order(d))
+        !drill_wait_handled(d, "what the handler hung with is handled by another try") || !drill_in_order(d))
         return false;
     const struct deed *first = record_find(&d->record, DEED_START, d->ids[0], 0);
     const struct deed *second =
@@ -76,7 +74,8 @@ bool check_lease(struct drill *d)
         return drill_fail(d,
                           "the update that the handler hung with was not handed over again as another try");
     int64_t gap = second->at - first->at;
-    if (!dropin && gap < d->o->lease_ms - SLACK_MS)
+    if (!dropin &&
+        gap < d->o->lease_ms / 2) /* it began when the handler was started, not when that told us */
         return drill_fail(d, "it was handed over again after %s, before its lease was over",
                           drill_seconds(gap, text));
     if (dropin)
@@ -107,8 +106,7 @@ static bool first_confirmed(struct drill *d)
 static bool send_twice(struct drill *d)
 {
     drill_give(d, 1, 1);
-    if (!drill_wait(d, drill_all_ended, "the update is handled") ||
-        !drill_wait(d, is_waiting, "it is confirmed"))
+    if (!drill_wait_handled(d, "the update is handled") || !drill_wait(d, is_waiting, "it is confirmed"))
         return false;
     unsigned before = record_count(&d->record, DEED_START, d->ids[0]);
     server_give_again(d->server, d->ids[0]);
@@ -127,7 +125,7 @@ static bool hand_over_twice(struct drill *d)
     drill_give(d, 1, 1);
     if (!drill_wait(d, first_acted, "the handler does its work") || !scratch_kill(d) ||
         !scratch_hold(d, HOLD_NONE) || !scratch_start_ready(d) ||
-        !drill_wait(d, drill_all_ended, "it is handled again after the restart"))
+        !drill_wait_handled(d, "it is handled again after the restart"))
         return false;
     unsigned n = record_count(&d->record, DEED_START, d->ids[0]);
     return n >= 2 ? true

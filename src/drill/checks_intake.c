@@ -111,7 +111,7 @@ bool check_written(struct drill *d)
         return drill_fail(d, "%d updates were written before the exit, %ld are there after it", UPDATES, n);
     server_withhold(d->server, false);
     if (!drill_wait(d, drill_all_confirmed, "the daemon takes what Telegram sends again") ||
-        !set_paused(d, "/v1/resume") || !drill_wait(d, drill_all_ended, "all updates are handled") ||
+        !set_paused(d, "/v1/resume") || !drill_wait_handled(d, "all updates are handled") ||
         !drill_sleep(d, SETTLE_MS) || (!d->o->run_handler && !all_once(d)) || !drill_in_order(d))
         return false;
     drill_see(
@@ -215,7 +215,7 @@ bool check_telegram(struct drill *d)
         return false;
     int64_t hung_at = s->faulted_at;
     d->mark = s->polls;
-    if (!drill_wait(d, drill_all_ended, "all updates are handled, while Telegram does not answer") ||
+    if (!drill_wait_handled(d, "all updates are handled, while Telegram does not answer") ||
         (!d->o->run_handler && !drill_wait(d, all_called, "the calls are made")) ||
         !drill_wait(d, has_given_up, "the daemon gives up a request without an answer"))
         return false;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -13,8 +12,9 @@
 #include "base/tree.h"
 #include "drill/inside.h"
 
-#define LOOK_MS 20     /* between two looks at what handlers wrote */
-#define SOCKET_ROOM 90 /* of the 107 bytes of a socket's path */
+#define LOOK_MS 20       /* between two looks at what handlers wrote */
+#define ASK_EVERY_MS 500 /* whether an update is dead */
+#define SOCKET_ROOM 90   /* of the 107 bytes of a socket's path */
 #define WEIGHTS_SUM 60
 
 static const struct {
@@ -55,13 +55,12 @@ bool drill_turn(struct drill *d, bool (*until)(struct drill *d))
     return d->met;
 }
 
-bool drill_wait(struct drill *d, bool (*until)(struct drill *d), const char *what)
+/* What was waited for did not come. */
+static bool in_vain(struct drill *d, const char *what)
 {
-    if (drill_turn(d, until))
-        return true;
     if (d->signo)
         return drill_fail(d, "ended by a signal");
-    if (d->ended && until != scratch_ended) {
+    if (d->ended) {
         char *words = scratch_last_words(d);
         drill_fail(d, "the daemon ended by itself; waited for was: %s; it said: %s", what, words);
         free(words);
@@ -70,6 +69,11 @@ bool drill_wait(struct drill *d, bool (*until)(struct drill *d), const char *wha
     drill_fail(d, "waited in vain: %s", what);
     scratch_explain(d);
     return false;
+}
+
+bool drill_wait(struct drill *d, bool (*until)(struct drill *d), const char *what)
+{
+    return drill_turn(d, until) ? true : in_vain(d, what);
 }
 
 bool drill_sleep(struct drill *d, int64_t ms)
@@ -129,12 +133,27 @@ void drill_give(struct drill *d, size_t n, int64_t n_chats)
     server_withhold(d->server, false);
 }
 
-bool drill_all_ended(struct drill *d)
+static bool all_ended(struct drill *d)
 {
     for (size_t i = 0; i < d->n_ids; i++)
         if (!record_count(&d->record, DEED_END, d->ids[i]))
             return false;
     return true;
+}
+
+bool drill_wait_handled(struct drill *d, const char *what)
+{
+    int64_t deadline = d->deadline;
+    bool met = false, over = false;
+
+    while (!met && !over) {
+        int64_t next = clock_now() + ASK_EVERY_MS;
+        d->deadline = next < deadline ? next : deadline;
+        met = drill_turn(d, all_ended);
+        d->deadline = deadline;
+        over = d->signo || d->ended || next >= deadline || (!met && scratch_has_dead(d));
+    }
+    return met ? true : in_vain(d, what);
 }
 
 bool drill_all_confirmed(struct drill *d)
@@ -222,7 +241,6 @@ int drill_run(const struct drill_options *o, struct drill_summary *out, struct e
     int rc = -1;
 
     *out = (struct drill_summary){0};
-    umask(077);
     if (!(d.top = make_top(e)))
         return -1;
     d.token = make_token();

@@ -15,6 +15,7 @@
 #define DRILL_RETRY "100ms, 200ms, 500ms"
 #define DRILL_LEASE_MS 2000
 #define DRILL_LIMIT_MS 60000
+#define DRILL_LIMIT_LEASES 26 /* a limit of fewer leases leaves no time to see one run out */
 
 struct drill_result {
     int number;       /* 1 .. DRILL_CHECKS */

@@ -141,6 +141,7 @@ static int exec_builtin(const struct handler *h, struct given *g)
 static _Noreturn void run_own(const struct handler *h, pid_t parent)
 {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
@@ -157,6 +158,7 @@ static int exec_own(const struct handler *h, struct given *g)
     int status;
 
     begin(h, g);
+    signal(SIGTERM, SIG_IGN); /* the group gets it, and the handler has its time to end */
     pid = fork();
     if (pid == 0)
         run_own(h, us);

@@ -83,8 +83,9 @@ void drill_see(struct drill *d, const char *fmt, ...) __attribute__((format(prin
 char *drill_seconds(int64_t ms, char out[32]);
 /* Gives n updates, in turn to n_chats chats, whose ids go to d->ids. */
 void drill_give(struct drill *d, size_t n, int64_t n_chats);
-bool drill_all_ended(struct drill *d);     /* for drill_wait: every update of d->ids was handled */
-bool drill_all_confirmed(struct drill *d); /* ... and Telegram knows */
+/* Waits until every update of d->ids was handled; in vain as soon as one is dead. */
+bool drill_wait_handled(struct drill *d, const char *what);
+bool drill_all_confirmed(struct drill *d); /* for drill_wait: Telegram knows of all of d->ids */
 /* Whether the updates of each chat began in order, none before the one before it had ended; says so if not. */
 bool drill_in_order(struct drill *d);
 
@@ -107,6 +108,7 @@ bool scratch_hold(struct drill *d, enum hold hold);
 bool scratch_calls(struct drill *d);
 /* Asks the daemon on its socket; body NULL: a GET. The answer's body in out. */
 bool scratch_ask(struct drill *d, const char *method, const char *path, const char *body, struct buf *out);
+bool scratch_has_dead(struct drill *d); /* asks the daemon */
 /* Adds to d->seen what the daemon knows of the first update that is not done. */
 void scratch_explain(struct drill *d);
 /* The last line of the daemon's log that is an error or a warning, else the last; to be freed. */

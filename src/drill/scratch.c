@@ -439,27 +439,46 @@ static void add_event(struct drill *d, const struct json *ev)
         drill_see(d, ", last error: %.*s", error.n < 200 ? (int)error.n : 200, error.p);
 }
 
+/* The first event of the in-box in that state, as the API shows it, to be given to json_free by *root; NULL: none. */
+static const struct json *find_event(struct drill *d, const char *state, struct buf *body, struct json **root)
+{
+    char *path = xasprintf("/v1/events?bot=%s&box=in&limit=1&state=%s", d->o->bot->name, state);
+    struct question q = {.out = body};
+
+    *root = NULL;
+    if (d->daemon && ask(d, "GET", path, NULL, &q))
+        *root = json_parse(buf_slice(body), NULL);
+    free(path);
+    return json_item(json_get(*root, "events"), 0);
+}
+
+bool scratch_has_dead(struct drill *d)
+{
+    struct buf body = BUF_EMPTY;
+    struct json *root;
+    bool found = find_event(d, "dead", &body, &root) != NULL;
+
+    json_free(root);
+    buf_free(&body);
+    return found;
+}
+
 void scratch_explain(struct drill *d)
 {
     static const char *const states[] = {"dead", "processing", "pending"};
-    struct buf body = BUF_EMPTY;
     int64_t deadline = d->deadline;
     bool found = false;
 
-    for (size_t i = 0; i < ARRAY_LEN(states) && !found && d->daemon; i++) {
-        char *path = xasprintf("/v1/events?bot=%s&box=in&limit=1&state=%s", d->o->bot->name, states[i]);
-        struct question q = {.out = &body};
+    for (size_t i = 0; i < ARRAY_LEN(states) && !found; i++) {
+        struct buf body = BUF_EMPTY;
+        struct json *root;
         d->deadline = clock_now() + EXPLAIN_MS;
-        if (ask(d, "GET", path, NULL, &q)) {
-            struct json *root = json_parse(buf_slice(&body), NULL);
-            const struct json *ev = json_item(json_get(root, "events"), 0);
-            found = ev != NULL;
-            if (found)
-                add_event(d, ev);
-            json_free(root);
-        }
-        free(path);
+        const struct json *ev = find_event(d, states[i], &body, &root);
+        found = ev != NULL;
+        if (found)
+            add_event(d, ev);
+        json_free(root);
+        buf_free(&body);
     }
-    buf_free(&body);
     d->deadline = deadline;
 }

@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	tests/e2e/test_daemon.py \
 	tests/e2e/test_deliver.py \
 	tests/e2e/test_disk.py \
+	tests/e2e/test_drill.py \
 	tests/e2e/test_examples.py \
 	tests/e2e/test_handover_command.py \
 	tests/e2e/test_dropin.py \

@@ -1,0 +1,275 @@
+"""tgspool drill: what passes, and for each check what makes just that one fail. Each drill waits most of its time, so all
+of them run at once."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+from harness import EX_CONFIG, EX_USAGE, TGSPOOL, end_process, wait_until
+
+EX_SOFTWARE = 70
+LIMIT = "300s"  # only on a machine that is very busy does it take so long
+
+CALL = '''#!/usr/bin/python3
+import json, os, sys, urllib.error, urllib.request
+update = json.load(sys.stdin)
+body = json.dumps({"chat_id": update["message"]["chat"]["id"], "text": "done"}).encode()
+try:
+    urllib.request.urlopen(urllib.request.Request(os.environ["TGSPOOL_API_ROOT"] + "/bot123:abc/sendMessage", body,
+                                                  {"Content-Type": "application/json"})).read()
+except urllib.error.HTTPError as e:
+    wait = json.loads(e.read())["parameters"]["retry_after"]
+    %s
+'''
+WAITS = 'print(f"retry-after: {wait}", file=sys.stderr)\n    sys.exit(1)'
+
+WORKER = '''#!/usr/bin/python3
+import json, os, sys
+print(os.environ["TGSPOOL_DRILL"], "SECRET" in os.environ, file=open("%(dir)s/environment", "w"))
+for line in sys.stdin:
+    e = json.loads(line)
+    done = "%(dir)s/" + e["key"].replace(":", "-")
+    if not os.path.exists(done):
+        open(done, "w").close()
+        open("%(dir)s/effects", "a").write("x")
+    print(json.dumps({"id": e["id"], "ok": True}), flush=True)
+'''
+
+
+class Drill:
+    """A config of a user, who is careful with all that is real, and a drill that runs by it."""
+
+    def __init__(self, bot="", spool="", args=(), listen="", handler=None):
+        self.dir = tempfile.mkdtemp(prefix="tgspool-")
+        self.config = os.path.join(self.dir, "tgspool.yaml")
+        self.scratch = os.path.join(self.dir, "tmp")
+        os.mkdir(self.scratch)
+        self.real = os.path.join(self.dir, "real")
+        os.makedirs(os.path.join(self.real, "db"))
+        for name in ("spool", "db/000004.log", "db/000007.sst"):
+            with open(os.path.join(self.real, name), "w") as f:
+                f.write("not to be touched " * 20)
+        self.before = self.stats()
+        self.told = self.write("told", "")
+        alert = self.write("alert", f"#!/bin/sh\ncat >>'{self.told}'\n", 0o700)
+        if handler:
+            bot += f"\n    command: {self.write('handler', handler.replace('%(dir)s', self.dir), 0o700)}"
+        self.telegram = socket.create_server(("127.0.0.1", 0))
+        self.visitors = []
+        threading.Thread(target=self.listen, daemon=True).start()
+        root = f"http://127.0.0.1:{self.telegram.getsockname()[1]}"
+        self.write("tgspool.yaml", f"spool:\n  dir: {self.real}\n  {spool}\nlisten:\n  socket: {self.dir}/sock\n"
+                                   f"  {listen}\nalerts:\n  command: {alert}\n  url_file: {self.dir}/missing\n"
+                                   f"bots:\n  shop:\n    token_env: SECRET\n    api_root: {root}\n    {bot}\n")
+        self.process = subprocess.Popen(
+            [TGSPOOL, "drill", "-c", self.config, "--json", "--limit", LIMIT,
+             *(a.replace("%(dir)s", self.dir) for a in args)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": self.scratch, "SECRET": "5:AAF0-this-is-no-token-that-one-may-use"})
+
+    def write(self, name, text, mode=0o600):
+        path = os.path.join(self.dir, name)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def listen(self):
+        """Stands for Telegram, where nobody may come to."""
+        try:
+            while True:
+                self.visitors.append(self.telegram.accept()[0])
+        except OSError:
+            pass
+
+    def stats(self):
+        found = {}
+        for folder, dirs, files in os.walk(self.real):
+            for name in dirs + files + ["."]:
+                s = os.lstat(os.path.join(folder, name))
+                found[os.path.join(folder, name)] = (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+        return found
+
+    def result(self):
+        """Waits; returns the answer and the exit code, when all that is real was left alone."""
+        out, err = self.process.communicate(timeout=110)
+        assert self.stats() == self.before
+        assert not self.visitors
+        with open(self.told) as f:
+            assert f.read() == ""
+        assert "AAF0-this" not in out + err
+        for folder, _, files in os.walk(self.scratch):
+            for name in files:
+                if name == "sock":
+                    continue
+                with open(os.path.join(folder, name), "rb") as f:
+                    assert b"AAF0-this" not in f.read()
+        return json.loads(out) if out else err, self.process.returncode
+
+    def close(self):
+        self.telegram.close()
+        if self.process.poll() is None:
+            end_process(self.process)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+OWN = ("--run-handler", "--yes")
+PASSING = {
+    "exec": dict(bot="command: /bin/false"),  # not run
+    "worker": dict(bot="deliver: worker\n    command: /bin/false\n    order: thread"),
+    "http": dict(bot="deliver: http\n    url: http://127.0.0.1:9/hook", spool="sync: 20ms"),
+    "pull": dict(bot="deliver: pull\n    order: bot"),
+    "dropin": dict(bot="deliver: dropin", listen="dropin: 127.0.0.1:9"),
+    "webhook": dict(bot="deliver: pull\n    order: none\n    intake: webhook\n    expire: auto",
+                    listen="webhook: 127.0.0.1:9", args=("2", "4")),
+    "own exec": dict(handler=CALL % WAITS, args=(*OWN, "3", "5")),
+    "own worker": dict(bot="deliver: worker", handler=WORKER,
+                       args=(*OWN, "--probe", "sh -c 'cat %(dir)s/effects 2>/dev/null | wc -c'", "1", "2", "4", "5")),
+}
+# By the number of the check that fails; a word of what was seen.
+FAILING = {
+    1: ("not synced", dict(bot="command: /bin/false", spool="sync: off")),
+    # its lock is left by the kill
+    2: ("File exists", dict(handler="#!/bin/sh\nmkdir %(dir)s/lock.$TGSPOOL_UPDATE_ID || exit 7\nsleep 0.8\n"
+                                      "rmdir %(dir)s/lock.$TGSPOOL_UPDATE_ID\n", args=OWN)),
+    3: ("sendMessage got a 429", dict(handler=CALL % "pass", args=OWN)),
+    4: ("dead (attempts)", dict(bot="command: /bin/false\n    max_attempts: 1")),
+    5: ("had 2 effects", dict(handler="#!/bin/sh\necho x >>%(dir)s/effects\n",
+                              args=(*OWN, "--probe", "sh -c 'cat %(dir)s/effects 2>/dev/null | wc -l'"))),
+    6: ("min_free is 0", dict(bot="command: /bin/false", spool="min_free: 0")),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drills():
+    all_of_them = {name: Drill(**options) for name, options in PASSING.items()}
+    all_of_them.update({number: Drill(**options) for number, (_, options) in FAILING.items()})
+    yield all_of_them
+    for drill in all_of_them.values():
+        drill.close()
+
+
+def run(*args, input="", env=None):
+    return subprocess.run([TGSPOOL, "drill", *args], input=input, capture_output=True, text=True, timeout=100,
+                          env={**os.environ, **(env or {})})
+
+
+def processes_of(text):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if text.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("sig,code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_clean(tmp_path, sig, code):
+    config = tmp_path / "tgspool.yaml"
+    config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n")
+    process = subprocess.Popen([TGSPOOL, "drill", "-c", str(config), "--limit", LIMIT, "4"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    scratch = re.search(r"scratch  (\S+)", process.stdout.readline() + process.stdout.readline()).group(1)
+    wait_until(lambda: any("start" in open(f).read() for f in [scratch + "/4/record"] if os.path.exists(f)),
+               "the handler hangs")
+    assert len(processes_of(scratch)) >= 2  # the daemon and the handler
+    process.send_signal(sig)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code and " ... " not in out, out + err
+    assert not os.path.exists(scratch)
+    wait_until(lambda: not processes_of(scratch), "nothing of it runs")
+
+
+def test_killed_itself_it_leaves_nothing_running(tmp_path):
+    config = tmp_path / "tgspool.yaml"
+    config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n")
+    process = subprocess.Popen([TGSPOOL, "drill", "-c", str(config), "--limit", LIMIT, "4"], stdout=subprocess.PIPE,
+                               text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    scratch = re.search(r"scratch  (\S+)", process.stdout.readline() + process.stdout.readline()).group(1)
+    wait_until(lambda: len(processes_of(scratch)) >= 2, "daemon and handler run")
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not processes_of(scratch), "nothing of it runs")
+
+
+def test_what_is_refused(tmp_path):
+    config = tmp_path / "tgspool.yaml"
+    ran = tmp_path / "ran"
+    config.write_text("bots:\n  a:\n    token_env: NONE\n    command: touch %s\n  b:\n    token_env: NINE\n"
+                      "    deliver: pull\n" % ran)
+
+    def refused(*args, code=EX_USAGE, **options):
+        r = run("-c", str(config), *args, **options)
+        assert r.returncode == code and r.stdout == "", r.stderr
+        return r.stderr
+    assert "tgspool drill --bot a" in refused()
+    assert 'no bot "c"' in refused("--bot", "c")
+    assert 'no check "7"' in refused("--bot", "a", "7")
+    assert "a time of 10s to 1h" in refused("--bot", "a", "--limit", "1s")
+    assert "give it 260s at least" in refused("--bot", "a", "--lease", "10s", "--limit", "60s")
+    assert "needs --run-handler" in refused("--bot", "a", "--probe", "true")
+    assert "exec and worker" in refused("--bot", "b", "--run-handler", "--yes")
+    # shown, and not run without leave
+    shown = refused("--bot", "a", "--run-handler", input="n\n")
+    assert f"touch {ran}" in shown and "add --yes" in shown and not ran.exists()
+    assert "tgspool init" in refused("-c", "/nowhere", code=EX_CONFIG)
+
+
+def test_keep_and_text(tmp_path):
+    config = tmp_path / "tgspool.yaml"
+    config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n    concurrency: 3\n")
+    r = run("-c", str(config), "--keep", "--lease", "1s", "--limit", LIMIT, "6", "4", env={"TMPDIR": str(tmp_path)})
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert re.findall(r"^(\d) .* \.\.\. (\w+)$", r.stdout, re.M) == [("4", "pass"), ("6", "pass")]
+    kept = re.search(r"kept: (\S+)", r.stdout).group(1)
+    assert sorted(os.listdir(kept)) == ["4", "6a", "6b"] and os.stat(kept).st_mode & 0o777 == 0o700
+    with open(kept + "/4/tgspool.yaml") as f:
+        made = f.read()
+    assert "concurrency: 3" in made and "lease: 1s" in made and "lease 1s (yours: 1m)" in r.stdout
+    assert max(len(line) for line in r.stdout.splitlines() if kept not in line) <= 80
+
+
+# ---- the last to be looked at: all of them have run meanwhile
+
+@pytest.mark.parametrize("name", PASSING)
+def test_passes(drills, name):
+    drill = drills[name]
+    answer, code = drill.result()
+    assert [c for c in answer["checks"] if c["result"] != "pass"] == []
+    numbers = [int(a) for a in PASSING[name].get("args", ()) if a.isdigit()]
+    assert [c["number"] for c in answer["checks"]] == (numbers or [1, 2, 3, 4, 5, 6])
+    assert all(c["seen"] for c in answer["checks"])
+    assert (code, answer["result"], answer["kept"]) == (0, "pass", None)
+    assert os.listdir(drill.scratch) == []
+    if name == "own worker":
+        with open(os.path.join(drill.dir, "environment")) as f:
+            assert f.read() == "1 False\n"
+    if name == "own exec":
+        assert "a call that got a 429 was made again" in answer["checks"][0]["seen"]
+
+
+@pytest.mark.parametrize("number", FAILING)
+def test_fails_alone(drills, number):
+    """Just that check fails, says why, and what is left tells more."""
+    answer, code = drills[number].result()
+    failed = [c["number"] for c in answer["checks"] if c["result"] == "fail"]
+    assert failed == [number], answer
+    seen = answer["checks"][number - 1]["seen"]
+    assert FAILING[number][0] in seen
+    assert (code, answer["result"]) == (EX_SOFTWARE, "fail")
+    assert os.path.dirname(answer["kept"]) == drills[number].scratch
+    if number != 6:
+        with open(os.path.join(answer["kept"], str(number), "log")) as f:
+            assert "tgspool" in f.read()
