@@ -372,6 +372,8 @@ static int run_repair(struct cli *cli, int argc, char **argv)
 
     (void)argc;
     (void)argv;
+    if (apply && from_new)
+        return cli_fail(EX_USAGE, "--apply takes a copy, and --fresh makes a new spool: give one of them");
     if (open_repair(&r, &e) < 0) {
         rc = -1;
     } else if (!from_new && is_well(&r)) {

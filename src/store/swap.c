@@ -1,6 +1,7 @@
 #include "store/swap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,30 @@ static char *aside_of(const char *dir, const struct stat *marker)
     return xasprintf("%s/damaged-%s", dir, text);
 }
 
+/* Whether the old spool's place is free. A name that is there already, of a repair in the same second or before the clock
+ * was set back, would mix the two: the marker's time moves on to a free one. */
+static int choose_aside(const char *dir, const char *preparing, struct err *e)
+{
+    char *marker = xasprintf("%s/" STORE_MARKER, preparing);
+    int fd = open(marker, O_RDONLY | O_CLOEXEC), rc = -1;
+    struct stat st;
+
+    for (bool taken = true; fd >= 0 && taken && fstat(fd, &st) == 0;) {
+        struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = st.st_mtim.tv_sec + 1}};
+        char *aside = aside_of(dir, &st);
+        taken = access(aside, F_OK) == 0;
+        free(aside);
+        if (taken ? futimens(fd, times) < 0 : (rc = fsync(fd)) < 0)
+            break;
+    }
+    if (rc < 0)
+        err_set(e, EX_IOERR, "cannot make %s ready: %s", marker, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(marker);
+    return rc;
+}
+
 /* The marker goes first and comes last, so that what is in between is never taken for a spool. */
 static int put_in_place(const char *dir, const char *ready, const char *aside, struct err *e)
 {
@@ -103,7 +128,7 @@ int swap_commit(const char *dir, char **aside, struct err *e)
 
     if (FAILPOINT("swap.before_commit"))
         err_set(e, EX_IOERR, "cannot put the new spool in place: failpoint");
-    else if (dir_sync(preparing, e) < 0)
+    else if (choose_aside(dir, preparing, e) < 0 || dir_sync(preparing, e) < 0)
         ;
     else if (file_rename(preparing, ready) < 0)
         err_set(e, EX_IOERR, "cannot rename %s: %s", preparing, strerror(errno));

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import EX_TEMPFAIL, TGSPOOL, BotApi, Spool, wait_until
+from harness import EX_TEMPFAIL, EX_USAGE, TGSPOOL, BotApi, Spool, wait_until
 
 EX_DATAERR, EX_CANTCREAT = 65, 73
 
@@ -377,6 +377,18 @@ def test_repair_keeps_away_from_a_daemon(pulled):
     pulled.cli("repair", "--fresh")
     pulled.start()
     assert pulled.counts()["pending"] == 300 and pulled.counts()["paused"]["deliver"]
+
+
+def test_repairs_within_one_second(pulled):
+    """Each keeps the one before in a directory of its own."""
+    pulled.stop()
+    asides = {pulled.cli_json("repair", "--fresh")["aside"] for _ in range(4)}
+    assert len(asides) == 4
+    for aside in asides:
+        assert pulled.cli_json("verify", aside)["unfinished"] == 300
+    assert pulled.cli_json("verify")["unfinished"] == 300
+    r = pulled.cli("repair", "--apply", "--fresh", code=None)
+    assert r.returncode == EX_USAGE and "--apply" in r.stderr, r.stderr
 
 
 def test_fresh_mends_what_does_not_fit(spool, api):
