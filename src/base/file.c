@@ -11,10 +11,16 @@
 
 #include "base/mem.h"
 
+static int fail(struct err *e, int code, const char *verb, const char *path)
+{
+    if (errno == EACCES || errno == EPERM)
+        code = EX_NOPERM;
+    return err_set(e, code, "cannot %s %s: %s", verb, path, strerror(errno));
+}
+
 static int cannot(struct err *e, const char *verb, const char *path)
 {
-    int code = errno == EACCES || errno == EPERM ? EX_NOPERM : EX_NOINPUT;
-    return err_set(e, code, "cannot %s %s: %s", verb, path, strerror(errno));
+    return fail(e, EX_NOINPUT, verb, path);
 }
 
 static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
@@ -82,8 +88,13 @@ int file_read_secret(const char *path, struct buf *out, struct err *e)
 {
     size_t start = out->n;
 
-    if (read_checked(path, 4096, true, out, e) < 0)
+    if (read_checked(path, 4096, true, out, e) < 0) {
+        struct err why = e ? *e : ERR_NONE;
+        if (why.exit_code == EX_NOPERM)
+            err_set(e, EX_NOPERM,
+                    "%.900s; it should belong to the daemon's user, and this be run as that one", why.text);
         return -1;
+    }
     while (out->n > start && strchr(" \t\r\n", out->p[out->n - 1]))
         out->p[--out->n] = '\0';
     if (out->n == start)
@@ -95,23 +106,23 @@ int file_create(const char *path, struct slice content, mode_t mode, struct err 
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
-        return cannot(e, "create", path);
+        return fail(e, EX_CANTCREAT, "create", path);
     fchmod(fd, mode); /* whatever the umask */
-    for (size_t done = 0; done < content.n;) {
+    bool bad = false;
+    for (size_t done = 0; !bad && done < content.n;) {
         ssize_t n = write(fd, content.p + done, content.n - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            cannot(e, "write", path);
-            close(fd);
-            return -1;
-        }
-        done += (size_t)n;
+        if (n >= 0)
+            done += (size_t)n;
+        else
+            bad = errno != EINTR;
     }
-    int failed = fsync(fd) < 0;
-    if (close(fd) < 0 || failed)
-        return cannot(e, "write", path);
-    return 0;
+    bad = bad || fsync(fd) < 0;
+    if (bad) {
+        fail(e, EX_IOERR, "write", path);
+        unlink(path);
+    }
+    close(fd);
+    return bad ? -1 : 0;
 }
 
 /* A new name in a directory lasts through a power cut only when the directory is synced. */
@@ -124,7 +135,7 @@ static int sync_parent(const char *path, struct err *e)
         slash[slash == parent] = '\0';
     int fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
-        rc = cannot(e, "sync the directory", slash ? parent : ".");
+        rc = fail(e, EX_IOERR, "sync the directory", slash ? parent : ".");
     if (fd >= 0)
         close(fd);
     free(parent);
@@ -144,13 +155,44 @@ int file_make_dir(const char *path, mode_t mode, struct err *e)
         if (mkdir(part, end ? 0755 : mode) == 0)
             rc = sync_parent(part, e);
         else if (errno != EEXIST)
-            rc = cannot(e, "make the directory", part);
+            rc = fail(e, EX_CANTCREAT, "make the directory", part);
         *p = end;
         if (!end)
             break;
     }
     free(part);
     return rc;
+}
+
+/* The path without symbolic links, "." and "..", as far as it is there; to be freed. */
+static char *resolved(const char *path)
+{
+    char *start = xstrdup(path), *whole = realpath(path, NULL);
+
+    for (size_t n = strlen(start); !whole && n--;) {
+        if (n && path[n] != '/')
+            continue;
+        start[n] = '\0';
+        char *there = realpath(n ? start : *path == '/' ? "/" : ".", NULL);
+        if (there)
+            whole = xasprintf("%s/%s", strcmp(there, "/") ? there : "", path + n + (path[n] == '/'));
+        free(there);
+    }
+    free(start);
+    return whole ? whole : xstrdup(path);
+}
+
+bool file_is_in(const char *path, const char *dir)
+{
+    char *p = resolved(path), *d = resolved(dir);
+    size_t n = strlen(d);
+
+    while (n > 0 && d[n - 1] == '/')
+        n--;
+    bool in = strncmp(p, d, n) == 0 && (p[n] == '/' || !p[n]);
+    free(p);
+    free(d);
+    return in;
 }
 
 void file_stamp(const char *path, char out[FILE_STAMP_MAX])

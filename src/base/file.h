@@ -16,8 +16,12 @@ int file_read(const char *path, size_t max, struct buf *out, struct err *e);
  * of a file of systemd's credentials the bits may be any. Trailing newlines and blanks are cut off. */
 int file_read_secret(const char *path, struct buf *out, struct err *e);
 
-/* Writes a new file with O_EXCL and the given mode, and syncs it. Returns 0 or -1. */
+/* Writes a new file with O_EXCL and the given mode, and syncs it. What could not be written whole is removed. Returns 0, or -1
+ * with EX_CANTCREAT, EX_NOPERM or EX_IOERR in e. */
 int file_create(const char *path, struct slice content, mode_t mode, struct err *e);
+
+/* Whether path is the directory dir, or lies in it, symbolic links followed; of what is not there yet, where it would be. */
+bool file_is_in(const char *path, const char *dir);
 
 /* What changes when a file is replaced or written anew, as a text; a file that is not there, or path NULL, has one of
  * its own. */
@@ -25,7 +29,7 @@ int file_create(const char *path, struct slice content, mode_t mode, struct err 
 void file_stamp(const char *path, char out[FILE_STAMP_MAX]);
 
 /* Makes a directory and its missing parents, the last one with the given mode; one that is there already is
- * left as it is. Returns 0 or -1. */
+ * left as it is. Returns 0, or -1 with EX_CANTCREAT, EX_NOPERM or EX_IOERR in e. */
 int file_make_dir(const char *path, mode_t mode, struct err *e);
 
 #endif

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/still.h"
 #include "cli/verify.h"
+#include "core/options.h"
+#include "daemon/configfile.h"
 #include "store/backup.h"
 #include "store/dir.h"
 #include "wire/json.h"
@@ -69,14 +72,32 @@ static void print_done(const struct cli *cli, const char *dir, const struct back
               (double)n->copied_bytes / 1e6, (unsigned long long)n->reused, (double)n->reused_bytes / 1e6);
 }
 
+/* Says so in e. A config that cannot be read is told by who needs it. */
+static bool lies_in_spool(const struct cli *cli, const char *dir, struct err *e)
+{
+    struct err none = ERR_NONE;
+    struct config *c = configfile_read(cli->config_path, &none);
+    bool inside = c && file_is_in(dir, c->dir);
+
+    if (inside)
+        err_set(e, EX_USAGE,
+                "%s lies in the spool, %s, and would be lost with it; name a directory outside, better on "
+                "another disk",
+                dir, c->dir);
+    config_free(c);
+    return inside;
+}
+
 static int make(const struct cli *cli, const char *dir, struct err *e)
 {
     struct backup_info info = {.schema = STORE_SCHEMA, .version = PACKAGE_VERSION};
     struct backup_amount amount;
     struct verified v = {0};
-    struct still *still = still_open(cli, e);
     int rc = -1;
 
+    if (lies_in_spool(cli, dir, e))
+        return -1;
+    struct still *still = still_open(cli, e);
     if (!still)
         return -1;
     info.taken_at = clock_wall_ms();

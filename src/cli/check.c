@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/tree.h"
 #include "cli/ask.h"
 #include "cli/show.h"
 #include "cli/webhook.h"
@@ -118,6 +120,25 @@ static char *existing_parent(const char *path)
     }
 }
 
+/* In an archive: a day's file begins with its date. */
+static int is_foreign(void *arg, const char *name, struct err *e)
+{
+    (void)arg;
+    (void)e;
+    return !strstr(name, ".jsonl.gz");
+}
+
+/* Whether nothing but tgspool's lies there: what another one needs is not to be closed to it. */
+static bool is_for_us_alone(const struct check *c, const char *dir)
+{
+    struct err e = ERR_NONE;
+    int schema;
+
+    if (strcmp(dir, c->config->dir) == 0)
+        return store_dir_look(dir, &schema, &e) == 0;
+    return dir_each(dir, is_foreign, NULL, &e) == 0;
+}
+
 /* Returns whether the directory that an option names is there and can be used. */
 static bool check_dir(struct check *c, const char *what, const char *option, const char *dir)
 {
@@ -150,7 +171,7 @@ static bool check_dir(struct check *c, const char *what, const char *option, con
     else if (access(dir, R_OK | W_OK | X_OK) < 0)
         tell(c, BAD, EX_NOPERM, what, "run this as the daemon's user",
              "%s cannot be used by this user (uid %ld)", dir, (long)getuid());
-    else if (st.st_mode & 077)
+    else if ((st.st_mode & 077) && is_for_us_alone(c, dir))
         tell(c, DOUBTFUL, 0, what, chmod, "others than its owner can look into %s (mode %04o)", dir,
              (unsigned)st.st_mode & 07777);
     else
@@ -251,7 +272,7 @@ static void check_socket(struct check *c)
     if (there && !S_ISSOCK(st.st_mode))
         tell(c, BAD, EX_CANTCREAT, "socket", "remove it, or correct listen.socket",
              "%s is there already and is not a socket", path);
-    else if (stat(dir, &st) < 0 && errno == ENOENT)
+    else if (stat(dir, &st) < 0 && errno == ENOENT && !file_is_in(dir, c->config->dir))
         tell(c, BAD, EX_CANTCREAT, "socket",
              "make it for the daemon's user (systemd: RuntimeDirectory=tgspool), or correct listen.socket",
              "the directory of %s is not there", path);
@@ -261,7 +282,8 @@ static void check_socket(struct check *c)
     else if (access(path, F_OK) == 0 && access(path, W_OK) == 0)
         tell(c, GOOD, 0, "socket", NULL, "%s", path);
     else if (access(path, F_OK) < 0 && access(parent, W_OK | X_OK) < 0)
-        tell(c, DOUBTFUL, 0, "socket", "make it for the daemon's user (systemd: RuntimeDirectory=tgspool)",
+        tell(c, BAD, EX_NOPERM, "socket",
+             "run this as the daemon's user, or give it the directory (systemd: RuntimeDirectory=tgspool)",
              "%s cannot be made by this user in %s", path, parent);
     else if (access(path, F_OK) == 0)
         tell(c, DOUBTFUL, 0, "socket", "be of the group that listen.socket_group names",

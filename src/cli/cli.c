@@ -137,7 +137,7 @@ static int help(const struct command *c)
               "tgspool keeps a Telegram bot's updates safe on disk until the bot has handled\n"
               "them.\n\ncommands:\n");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        cli_print("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        cli_print("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     cli_print("\noptions of every command:\n");
     print_options(common);
     cli_print("\n`tgspool COMMAND --help` tells more. To begin: tgspool init DIR\n");

@@ -111,6 +111,8 @@ static int run_export(struct cli *cli, int argc, char **argv)
         (void)FAILPOINT("export.after_sync");
         if (rc == 0 && bad)
             rc = err_set(&e, EX_IOERR, "cannot write %s: %s", path, strerror(errno));
+        if (rc < 0) /* half an export looks like a whole one */
+            unlink(path);
     }
     if (rc < 0)
         return cli_fail_err(&e);

@@ -18,6 +18,9 @@ static int run_run(struct cli *cli, int argc, char **argv)
     cli_fail_err(&e);
     if (e.exit_code == EX_TEMPFAIL) /* another one runs */
         cli_next(cli, "status");
+    else if (e.exit_code == EX_NOPERM || e.exit_code == EX_CANTCREAT || e.exit_code == EX_NOINPUT ||
+             e.exit_code == EX_IOERR)
+        cli_next(cli, "check");
     return e.exit_code ? e.exit_code : EX_SOFTWARE;
 }
 

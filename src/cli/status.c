@@ -164,6 +164,7 @@ static void warn_box(const struct json *box, int64_t now)
     const struct json *paused = json_get(box, "paused");
     int64_t oldest = show_ms(box, "oldest_unfinished_at"),
             dead = show_number(box, "dead") - show_number(box, "dead_replayed");
+    bool calls = strcmp(which, "out") == 0;
     char next[96], age[32];
 
     print_intake(box, bot, now);
@@ -176,13 +177,12 @@ static void warn_box(const struct json *box, int64_t now)
     if (json_true(json_get(paused, "intake")) && strcmp(which, "in") == 0)
         cli_warn(next, "%s: intake is paused; Telegram keeps updates for at most 24 hours", bot);
     if (json_true(json_get(paused, "deliver")))
-        cli_warn(next, "%s: delivery is paused", bot);
+        cli_warn(next, "%s: %s is paused", bot, calls ? "the sending of calls" : "delivery");
     if (oldest && now - oldest > OLD_MS) {
         snprintf(next, sizeof(next), "tgspool list --bot %s --state pending,processing --limit 5", bot);
         cli_warn(next, "%s: the oldest event waits for %s", bot, show_age(oldest, now, age));
     }
     if (dead) {
-        bool calls = strcmp(which, "out") == 0;
         snprintf(next, sizeof(next), "tgspool list --bot %s --box %s --state dead", bot, which);
         cli_warn(next, "%s: %lld dead %s%s", bot, (long long)dead, calls ? "call" : "event",
                  dead == 1 ? "" : "s");

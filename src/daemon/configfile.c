@@ -9,6 +9,17 @@
 #include "base/mem.h"
 #include "core/options.h"
 
+/* What is kept for when the spool is moved away or lost cannot lie in it. */
+static int check_dirs(const struct config *c, struct err *e)
+{
+    if (!c->archive_dir || !file_is_in(c->archive_dir, c->dir))
+        return 0;
+    err_set(e, EX_CONFIG,
+            "%s lies in the spool, %s, which may be moved away or lost; name a directory outside of it",
+            c->archive_dir, c->dir);
+    return option_err_prefix(e, c, NULL, "archive_dir");
+}
+
 struct config *configfile_read(const char *path, struct err *e)
 {
     struct buf text = BUF_EMPTY;
@@ -22,6 +33,10 @@ struct config *configfile_read(const char *path, struct err *e)
                 "the config file: %s; name another one with -c FILE, or make one: tgspool init DIR",
                 why.text);
     buf_free(&text);
+    if (c && check_dirs(c, e) < 0) {
+        config_free(c);
+        return NULL;
+    }
     return c;
 }
 

@@ -151,7 +151,9 @@ static int read_payload(const struct json *o, struct slice raw, struct event_lin
         int64_t at;
         if (json_to_i64(json_item(newlines, i), &at) < 0 || at < 0 || (size_t)at >= l->payload.n ||
             l->payload.p[at] != ' ')
-            return fail(why, "\"newlines\" does not fit the payload");
+            return fail(why,
+                        "\"newlines\" does not fit the payload, which was written anew (as jq does); choose "
+                        "whole lines, as grep does");
         l->payload.p[at] = '\n';
     }
     size_t max = l->box == BOX_IN ? UPDATE_MAX_BYTES : CALL_MAX_BYTES;

@@ -144,6 +144,31 @@ def test_backup_under_load(make_spool, spool, api):
     assert r.returncode == 73 and "not empty" in r.stderr and "mv " in r.stderr
 
 
+def test_what_would_be_lost_or_half(pulled):
+    """No backup in the spool itself; an export that could not be written whole is not left."""
+    os.symlink(pulled.data, pulled.dir + "/link")
+    for where in (pulled.data + "/backup", pulled.dir + "/link/backup"):
+        r = pulled.cli("backup", where, code=None)
+        assert r.returncode == EX_USAGE and "lies in the spool" in r.stderr, r.stderr
+    assert not os.path.exists(pulled.data + "/backup")
+    out = os.path.join(pulled.dir, "all.jsonl")
+    small = f"trap '' XFSZ; ulimit -f 8; exec {TGSPOOL} -c {pulled.config} export {out}"
+    r = subprocess.run(["sh", "-c", small], capture_output=True, text=True)
+    assert r.returncode == 74 and "cannot write" in r.stderr, r
+    assert not os.path.exists(out)
+    pulled.cli("export", out)
+    lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in open(out)]
+    r = pulled.cli("import", code=None, input="\n".join(lines) + "\n")
+    assert r.returncode == EX_DATAERR and "whole lines, as grep does" in r.stderr, r.stderr
+    assert pulled.cli_json("import", out)["known"] == 300
+    pulled.stop()
+    os.chmod(pulled.dir, 0o700)
+    os.rename(pulled.data, pulled.data + ".old")
+    open(pulled.data, "w").close()
+    r = pulled.cli("run", code=None)
+    assert r.returncode and "next: tgspool check -c" in r.stderr, r.stderr
+
+
 def test_only_new_files_are_copied(pulled):
     backup = os.path.join(pulled.dir, "backup")
     first = pulled.cli_json("backup", backup)

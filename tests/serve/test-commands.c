@@ -590,9 +590,34 @@ static void test_check_of_the_socket(void **state)
     write_config(spool, "/tgspool-nonexistent/sock", "/bin/true");
     expect(EX_CANTCREAT, "check --offline -c %");
     says(&out, "BAD  socket: the directory of ");
+    free(lost);
+    lost = xasprintf("%s/sock", spool); /* which run makes */
+    write_config(spool, lost, "/bin/true");
+    expect(0, "check --offline -c %");
+    says(&out, "sock can be made");
     free(spool);
     free(file);
     free(lost);
+}
+
+/* What is shared with others is not to be closed to them. */
+static void test_check_of_open_directories(void **state)
+{
+    char *spool = xasprintf("%s/open", dir), *socket = xasprintf("%s/sock", dir),
+         *other = xasprintf("%s/other", spool);
+
+    (void)state;
+    assert_int_equal(mkdir(spool, 0755), 0);
+    write_config(spool, socket, "/bin/true");
+    expect(0, "check --offline -c %");
+    says(&out, "next: chmod 0700 ");
+    assert_int_equal(file_create(other, LIT("x"), 0600, NULL), 0);
+    expect(EX_CONFIG, "check --offline -c %");
+    says(&out, "give spool.dir a directory of its own");
+    does_not_say(&out, "chmod");
+    free(spool);
+    free(socket);
+    free(other);
 }
 
 static void test_check_of_a_script(void **state)
@@ -719,6 +744,7 @@ int main(void)
         TEST(test_bad_import_tells_line_and_code),
         TEST(test_check_offline),
         TEST(test_check_of_the_socket),
+        TEST(test_check_of_open_directories),
         TEST(test_check_of_a_script),
         TEST(test_check_of_a_read_only_spool),
     };

@@ -408,6 +408,15 @@ static void test_file(void **state)
     buf_free(&big);
 }
 
+static void test_archive_in_the_spool(void **state)
+{
+    (void)state;
+    refused("spool: {dir: @/s, archive_dir: @/s/old}\nbots: {a: {token_file: @/a, command: x}}\n",
+            "1:", "spool.archive_dir: ");
+    refused("spool:\n  dir: @/s/\n  archive_dir: @/s\nbots: {a: {token_file: @/a, command: x}}\n",
+            "3:16:", "lies in the spool");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_url_secret),
         cmocka_unit_test(test_callers),
         cmocka_unit_test(test_log_knows),
+        cmocka_unit_test(test_archive_in_the_spool),
         cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

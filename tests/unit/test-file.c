@@ -1,6 +1,8 @@
 /* base/file: what is refused and with which exit code; modes; secrets. */
 #include "unit.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,7 +165,52 @@ static void directories_with_their_parents(void **state)
     assert_int_equal(st.st_mode & 07777, 0755);
     make_file("file", LIT("x"), 0600);
     assert_int_equal(file_make_dir(path_of("file/d"), 0700, &e), -1);
+    assert_int_equal(e.exit_code, EX_CANTCREAT);
     umask(old);
+}
+
+/* Half a file would be taken for a whole one, and never be written over. */
+static void what_is_not_whole_is_removed(void **state)
+{
+    (void)state;
+    struct err e = ERR_NONE;
+    struct rlimit was, small = {.rlim_cur = 2};
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small.rlim_max = was.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = file_create(path_of("half"), LIT("12345"), 0600, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(rc, -1);
+    assert_int_equal(e.exit_code, EX_IOERR);
+    assert_int_equal(access(path_of("half"), F_OK), -1);
+}
+
+static void what_lies_in_a_directory(void **state)
+{
+    (void)state;
+    char *top = xstrdup(path_of("in")), *link = xstrdup(path_of("link"));
+
+    assert_int_equal(mkdir(top, 0700), 0);
+    assert_int_equal(symlink(top, link), 0);
+    assert_true(file_is_in(top, top));
+    assert_true(file_is_in(link, top));
+    assert_true(file_is_in(path_of("in/not/there/yet"), top));
+    assert_true(file_is_in(path_of("link/x"), top));
+    assert_true(file_is_in(path_of("in/../in/x"), top));
+    assert_true(file_is_in(path_of("in/x"), path_of("in/")));
+    assert_true(file_is_in("/x", "/"));
+    assert_true(file_is_in("/nowhere/a/b", "/nowhere/a"));
+    assert_false(file_is_in("/nowhere/ab", "/nowhere/a"));
+    assert_false(file_is_in(path_of("in2"), top));
+    assert_false(file_is_in(dir, top));
+    assert_int_equal(chdir(top), 0);
+    assert_true(file_is_in("x", top));
+    assert_false(file_is_in("../x", top));
+    assert_int_equal(chdir("/"), 0);
+    free(top);
+    free(link);
 }
 
 int main(void)
@@ -176,6 +223,8 @@ int main(void)
         cmocka_unit_test(open_or_empty_secrets_are_refused),
         cmocka_unit_test(a_file_is_never_overwritten),
         cmocka_unit_test(directories_with_their_parents),
+        cmocka_unit_test(what_is_not_whole_is_removed),
+        cmocka_unit_test(what_lies_in_a_directory),
     };
     return cmocka_run_group_tests_name("file", tests, make_dir, remove_dir);
 }

@@ -192,6 +192,7 @@ static void test_lines_that_are_refused(void **state)
         HEAD "\"state\":\"pending\",\"payload\":{},\"newlines\":[2]}",
         HEAD "\"state\":\"pending\",\"payload\":{},\"newlines\":[0]}",
         HEAD "\"state\":\"pending\",\"payload\":{},\"newlines\":[-1]}",
+        HEAD "\"state\":\"pending\",\"payload\":{\"a\":1,\"b\":2},\"newlines\":[7]}",
         HEAD "\"state\":\"pending\",\"payload_base64\":\"AAA\"}",
         HEAD "\"state\":\"pending\",\"payload_base64\":\"A===\"}",
         HEAD "\"state\":\"pending\",\"payload_base64\":\"####\"}",
