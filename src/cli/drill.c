@@ -298,10 +298,10 @@ const struct command command_drill = {
              "  6  disk full, database damaged: somebody is told\n"
              "\n"
              "The config's spool, tokens and alerts are not used, only what it says of sync,\n"
-             "order, delivery, concurrency, tries and expiry. A built-in handler is used; with\n"
-             "--run-handler the bot's own, which has TGSPOOL_DRILL=1 in its environment and the\n"
-             "server to make its calls to in TGSPOOL_API_ROOT. --probe counts what it did. The\n"
-             "exit status is 0 if all passed, 70 if not; what failed is kept.\n",
+             "order, delivery, concurrency, tries and expiry. A built-in handler is used;\n"
+             "with --run-handler the bot's own, which has TGSPOOL_DRILL=1 in its environment\n"
+             "and the server to make its calls to in TGSPOOL_API_ROOT. --probe counts what it\n"
+             "did. The exit status is 0 if all passed, 70 if not; what failed is kept.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_drill,

@@ -137,7 +137,7 @@ static void test_mistakes_get_a_hint(void **state)
         {"list --stat=dead", "did you mean --state?"},
         {"list --frob", "`tgspool list --help` lists them"},
         {"--frob list", "list has no option --frob"},
-        {"--frob", "`tgspool --help` lists them"},
+        {"--xyzzy", "`tgspool --help` lists them"},
         {"--hepl", "did you mean --help?"},
         {"list --state", "--state STATES"},
         {"list --json=yes", "takes no value"},
