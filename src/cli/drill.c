@@ -64,8 +64,7 @@ static void tell_before(void *arg, const char *dir, const char *api_root)
         cli_print("bot      %s (deliver: %s, handler: %s)\n", t->o->bot->name, buf_str(&deliver),
                   buf_str(&handler));
         cli_print("scratch  %s\n", dir);
-        cli_print("server   %s, in Telegram's place%s\n", api_root,
-                  t->o->bot->intake == INTAKE_WEBHOOK ? "; intake by polling (yours: webhook)" : "");
+        cli_print("server   %s, in Telegram's place\n", api_root);
         cli_print("times    lease %s (yours: %s)\n", lease, text_from_ms(t->o->bot->lease_ms, own));
         cli_print("         retry [%s] (yours: %s)\n", DRILL_RETRY, buf_str(&retry));
         cli_print("         all of it %s at most; --limit gives it more\n\n",

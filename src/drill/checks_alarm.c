@@ -49,7 +49,7 @@ static bool disk_full(struct drill *d)
     drill_give(d, 1, 1);
     if (!drill_sleep(d, HELD_MS))
         return false;
-    if (server_state(d->server)->offset || d->record.n)
+    if (drill_any_confirmed(d) || d->record.n)
         return drill_fail(d, "updates are taken in with less free on the disk than spool.min_free");
     return scratch_stop(d);
 }

@@ -90,16 +90,10 @@ bool check_lease(struct drill *d)
 
 /* ---- 5 ------------------------------------------------------------------------------------------ */
 
+/* Telegram knows of all, and, where it is polled, has somebody to give the next to. */
 static bool is_waiting(struct drill *d)
 {
-    return server_state(d->server)->waiting;
-}
-
-static bool first_confirmed(struct drill *d)
-{
-    const struct server_state *s = server_state(d->server);
-
-    return s->n_updates && s->updates[0].confirmed;
+    return drill_by_webhook(d) ? drill_all_confirmed(d) : server_state(d->server)->waiting;
 }
 
 /* Gives one, and once more when it was handled and confirmed: it must be handed over once. */
@@ -110,7 +104,7 @@ static bool send_twice(struct drill *d)
         return false;
     unsigned before = record_count(&d->record, DEED_START, d->ids[0]);
     server_give_again(d->server, d->ids[0]);
-    if (!drill_wait(d, first_confirmed, "the second copy is confirmed") || !drill_sleep(d, SETTLE_MS))
+    if (!drill_wait(d, drill_all_confirmed, "the second copy is confirmed") || !drill_sleep(d, SETTLE_MS))
         return false;
     if (record_count(&d->record, DEED_START, d->ids[0]) != before)
         return drill_fail(d, "Telegram sent the update again, and it was handed over again");

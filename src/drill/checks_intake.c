@@ -16,6 +16,17 @@ static bool has_faulted(struct drill *d)
     return server_state(d->server)->faulted;
 }
 
+/* Of webhooks: each update was taken, and Telegram got none of the answers. */
+static bool all_lost(struct drill *d)
+{
+    const struct server_state *s = server_state(d->server);
+
+    for (size_t i = 0; i < s->n_updates; i++)
+        if (!s->updates[i].lost)
+            return false;
+    return s->n_updates > 0;
+}
+
 /* How often each update was handed over: once, or says so. */
 static bool all_once(struct drill *d)
 {
@@ -75,7 +86,19 @@ static long pending(struct drill *d)
     return n;
 }
 
-/* Up to the kill: the daemon wrote the updates, and tells Telegram by its next request, which never arrives. */
+/* Gives updates which the daemon writes; that it did never arrives at Telegram. */
+static bool give_unconfirmed(struct drill *d)
+{
+    if (drill_by_webhook(d))
+        sender_fault(d->sender, SEND_STOPS);
+    drill_give(d, UPDATES, CHATS);
+    if (drill_by_webhook(d))
+        return drill_wait(d, all_lost, "the daemon answers 200 to what it took");
+    server_fault(d->server, POLL_LOST, d->ids[0]);
+    return drill_wait(d, has_faulted, "the daemon confirms what it took");
+}
+
+/* Up to the kill. */
 static bool write_and_die(struct drill *d)
 {
     if (!scratch_make(d, "", 0) || !scratch_start_ready(d) || !set_paused(d, "/v1/pause"))
@@ -83,9 +106,7 @@ static bool write_and_die(struct drill *d)
     int64_t before = syncs(d);
     if (before < 0)
         return false;
-    drill_give(d, UPDATES, CHATS);
-    server_fault(d->server, POLL_LOST, d->ids[0]);
-    if (!drill_wait(d, has_faulted, "the daemon confirms what it took"))
+    if (!give_unconfirmed(d))
         return false;
     int64_t after = syncs(d);
     if (after < 0 || !scratch_kill(d))
@@ -102,6 +123,8 @@ bool check_written(struct drill *d)
     if (!write_and_die(d))
         return false;
     server_withhold(d->server, true);
+    if (drill_by_webhook(d))
+        sender_fault(d->sender, SEND_GOOD);
     if (!scratch_start_ready(d))
         return false;
     long n = pending(d);
@@ -189,25 +212,56 @@ static bool look_at_calls(struct drill *d, struct buf *said)
     return true;
 }
 
-bool check_telegram(struct drill *d)
+/* A webhook, of whose answers Telegram gets none at first. */
+static bool check_webhook(struct drill *d)
+{
+    struct buf calls = BUF_EMPTY;
+
+    if (!scratch_start_ready(d))
+        return false;
+    sender_fault(d->sender, SEND_LOSES);
+    server_limit_calls(d->server);
+    drill_give(d, UPDATES, CHATS);
+    bool good = drill_wait(d, drill_all_confirmed, "the daemon takes what Telegram sends again") &&
+                drill_wait_handled(d, "all updates are handled") &&
+                (d->o->run_handler || drill_wait(d, all_called, "the calls are made")) &&
+                drill_sleep(d, SECONDS(SERVER_CALL_WAIT_S) + SETTLE_MS) &&
+                (d->o->run_handler || all_once(d)) && drill_in_order(d) && look_at_calls(d, &calls);
+    if (good)
+        drill_see(d, "no answer to a webhook arrived in time, each was sent again: %d updates handled%s%s",
+                  UPDATES, d->o->run_handler ? "" : " once", buf_str(&calls));
+    buf_free(&calls);
+    return good;
+}
+
+/* What goes wrong with getUpdates, up to an answer that waits; *wait gets how long a 429 was waited out. */
+static bool fail_polls(struct drill *d, int64_t *wait)
 {
     const struct server_state *s = server_state(d->server);
-    char waited[32], hung[32];
+    char waited[32];
 
-    if (!scratch_make(d, "", 0) || !scratch_calls(d))
-        return false;
     server_fault(d->server, POLL_LIMITED, 0);
     if (!scratch_start(d) || !drill_wait(d, has_faulted, "the daemon asks for updates"))
         return false;
     int64_t limited_at = s->faulted_at;
     if (!fail_next(d, POLL_CUT, "the daemon asks again after a 429"))
         return false;
-    int64_t wait = s->faulted_at - limited_at;
-    if (wait < SECONDS(SERVER_POLL_WAIT_S) - SLACK_MS)
+    *wait = s->faulted_at - limited_at;
+    if (*wait < SECONDS(SERVER_POLL_WAIT_S) - SLACK_MS)
         return drill_fail(d, "after a 429 that says %d s the daemon asked again after %s", SERVER_POLL_WAIT_S,
-                          drill_seconds(wait, waited));
-    if (!fail_next(d, POLL_BAD, "the daemon asks again after its connection was cut") ||
-        !drill_wait(d, is_waiting, "the daemon asks again after a 502"))
+                          drill_seconds(*wait, waited));
+    return fail_next(d, POLL_BAD, "the daemon asks again after its connection was cut") &&
+           drill_wait(d, is_waiting, "the daemon asks again after a 502");
+}
+
+static bool check_polls(struct drill *d)
+{
+    const struct server_state *s = server_state(d->server);
+    struct buf calls = BUF_EMPTY;
+    char waited[32], hung[32];
+    int64_t wait;
+
+    if (!fail_polls(d, &wait))
         return false;
     server_limit_calls(d->server);
     drill_give(d, UPDATES, CHATS);
@@ -220,7 +274,6 @@ bool check_telegram(struct drill *d)
         !drill_wait(d, has_given_up, "the daemon gives up a request without an answer"))
         return false;
     drill_seconds(clock_now() - hung_at, hung);
-    struct buf calls = BUF_EMPTY;
     bool good = drill_wait(d, has_polled, "the daemon asks again after a request without an answer") &&
                 (d->o->run_handler || all_once(d)) && drill_in_order(d) && look_at_calls(d, &calls);
     if (good)
@@ -229,4 +282,11 @@ bool check_telegram(struct drill *d)
             drill_seconds(wait, waited), hung, UPDATES, d->o->run_handler ? "" : " once", buf_str(&calls));
     buf_free(&calls);
     return good;
+}
+
+bool check_telegram(struct drill *d)
+{
+    if (!scratch_make(d, "", 0) || !scratch_calls(d))
+        return false;
+    return drill_by_webhook(d) ? check_webhook(d) : check_polls(d);
 }

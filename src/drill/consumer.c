@@ -68,7 +68,7 @@ void consumer_post(void *arg, struct http_exchange *x, const struct http_server_
     buf_free(&call);
 }
 
-/* ---- the consumer of the check under way -------------------------------------------------------- */
+/* ---- who talks to the daemon in the check under way --------------------------------------------- */
 
 void consumer_start(struct drill *d)
 {
@@ -76,12 +76,16 @@ void consumer_start(struct drill *d)
         d->pull = pull_new(d);
     if (d->o->bot->deliver == DELIVER_DROPIN && !d->dropin)
         d->dropin = dropin_bot_new(d);
+    if (drill_by_webhook(d) && !d->sender)
+        d->sender = sender_new(d);
 }
 
 void consumer_stop(struct drill *d)
 {
     pull_free(d->pull);
     dropin_bot_free(d->dropin);
+    sender_free(d->sender);
     d->pull = NULL;
     d->dropin = NULL;
+    d->sender = NULL;
 }

@@ -158,7 +158,27 @@ bool drill_wait_handled(struct drill *d, const char *what)
 
 bool drill_all_confirmed(struct drill *d)
 {
-    return d->n_ids && server_state(d->server)->offset > d->ids[d->n_ids - 1];
+    const struct server_state *s = server_state(d->server);
+
+    for (size_t i = 0; i < s->n_updates; i++)
+        if (!s->updates[i].confirmed)
+            return false;
+    return s->n_updates > 0;
+}
+
+bool drill_any_confirmed(const struct drill *d)
+{
+    const struct server_state *s = server_state(d->server);
+
+    for (size_t i = 0; i < s->n_updates; i++)
+        if (s->updates[i].confirmed)
+            return true;
+    return false;
+}
+
+bool drill_by_webhook(const struct drill *d)
+{
+    return d->o->bot->intake == INTAKE_WEBHOOK;
 }
 
 static int64_t chat_of(const struct drill *d, int64_t id)
@@ -224,14 +244,14 @@ static char *make_top(struct err *e)
     return NULL;
 }
 
-static char *make_token(void)
+static char *make_secret(const char *before)
 {
     unsigned char random[20];
     char hex[2 * sizeof(random) + 1];
 
     random_bytes(random, sizeof(random));
     hex_encode(random, sizeof(random), hex);
-    return xasprintf("1000000001:%s", hex);
+    return xasprintf("%s%s", before, hex);
 }
 
 int drill_run(const struct drill_options *o, struct drill_summary *out, struct err *e)
@@ -243,7 +263,8 @@ int drill_run(const struct drill_options *o, struct drill_summary *out, struct e
     *out = (struct drill_summary){0};
     if (!(d.top = make_top(e)))
         return -1;
-    d.token = make_token();
+    d.token = make_secret("1000000001:");
+    d.hook_secret = make_secret("");
     d.loop = loop_new();
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         loop_on_signal(d.loop, signals[i], on_signal, &d);
@@ -267,6 +288,7 @@ int drill_run(const struct drill_options *o, struct drill_summary *out, struct e
     buf_free(&d.seen);
     free(d.top);
     free(d.token);
+    free(d.hook_secret);
     free(d.root);
     return rc;
 }

@@ -13,6 +13,8 @@
 #include "drill/server.h"
 #include "net/loop.h"
 
+#define OWN_PROGRAM "/proc/self/exe" /* in a child, before exec, too */
+
 /* Files of a check's directory. */
 #define FILE_HOLD "hold" /* one of these words; not there: HOLD_NONE */
 #define HOLD_END_WORD "end"
@@ -38,7 +40,8 @@ struct drill {
     struct record record;
     char *top;   /* the scratch directory */
     char *token; /* of the scratch bot */
-    char *root;  /* the server's address */
+    char *hook_secret;
+    char *root; /* the server's address */
     int signo;
 
     /* the check under way */
@@ -51,13 +54,15 @@ struct drill {
     bool probing;
     char **keys; /* that had their effect, of handlers within this process */
     size_t n_keys;
-    uint16_t dropin_port;
+    uint16_t dropin_port, hook_port;
+    char *hook_url;       /* of intake: webhook */
     struct child *daemon; /* NULL: none runs */
     bool ended;           /* it did, ... */
     int status;           /* ... with this of wait(2) */
     int log_fd;
     struct pull *pull;         /* the consumer of deliver: pull */
     struct dropin_bot *dropin; /* ... and of dropin */
+    struct sender *sender;     /* of intake: webhook */
     struct question *question; /* that was put to the daemon */
     bool met;                  /* of drill_turn */
     bool (*until)(struct drill *d);
@@ -85,23 +90,26 @@ char *drill_seconds(int64_t ms, char out[32]);
 void drill_give(struct drill *d, size_t n, int64_t n_chats);
 /* Waits until every update of d->ids was handled; in vain as soon as one is dead. */
 bool drill_wait_handled(struct drill *d, const char *what);
-bool drill_all_confirmed(struct drill *d); /* for drill_wait: Telegram knows of all of d->ids */
+bool drill_all_confirmed(struct drill *d); /* for drill_wait: Telegram knows of all that it gave */
+bool drill_any_confirmed(const struct drill *d);
+bool drill_by_webhook(const struct drill *d); /* else by polling */
 /* Whether the updates of each chat began in order, none before the one before it had ended; says so if not. */
 bool drill_in_order(struct drill *d);
 
 /* Appends the call that a built-in handler makes, as JSON with its method. */
 void drill_add_call(struct buf *out, int64_t update_id, int64_t chat);
 
-/* ---- scratch.c ---------------------------------------------------------------------------------- */
+/* ---- scratch.c, scratch_daemon.c, scratch_ask.c -------------------------------------------------- */
 
 /* A directory for the check under way, with a config: min_free as given. Returns whether it worked. */
 bool scratch_make(struct drill *d, const char *name, int64_t min_free);
 /* Starts a daemon there. */
 bool scratch_start(struct drill *d);
-/* The same, and waits until it asks for updates. */
+/* The same, and waits until it asks for updates, or takes webhooks. */
 bool scratch_start_ready(struct drill *d);
 bool scratch_kill(struct drill *d);  /* SIGKILL, and waits for its end */
 bool scratch_stop(struct drill *d);  /* SIGTERM, and waits for its end with status 0 */
+void scratch_end(struct drill *d);   /* SIGKILL, and waits whatever the time; one must run */
 bool scratch_ended(struct drill *d); /* for drill_wait: it ended by itself or otherwise */
 void scratch_clear(struct drill *d); /* ends what runs, forgets the check's directory (it stays) */
 bool scratch_hold(struct drill *d, enum hold hold);
@@ -120,7 +128,8 @@ char *scratch_last_words(const struct drill *d);
 bool consumer_act(struct drill *d, int64_t update_id, int64_t attempt, struct slice key);
 void consumer_forget(struct drill *d); /* the keys that had their effect */
 server_post_fn consumer_post;          /* arg: the drill */
-/* Begins and ends, with the check; harmless for bots that need none. */
+/* What this process is to the daemon beside a Bot API server: a consumer, the sender of webhooks; begins, if it does
+ * not run yet, and ends. */
 void consumer_start(struct drill *d);
 void consumer_stop(struct drill *d);
 
@@ -128,6 +137,18 @@ struct pull *pull_new(struct drill *d);
 void pull_free(struct pull *p);
 struct dropin_bot *dropin_bot_new(struct drill *d);
 void dropin_bot_free(struct dropin_bot *b);
+
+/* ---- sender.c: Telegram, where the bot's intake is by webhook ------------------------------------ */
+
+enum send_fault {
+    SEND_GOOD,
+    SEND_LOSES, /* the first good answer to each update does not reach Telegram, which sends it again */
+    SEND_STOPS, /* the same, and it is not sent again for now */
+};
+
+struct sender *sender_new(struct drill *d);
+void sender_free(struct sender *s);
+void sender_fault(struct sender *s, enum send_fault fault);
 
 /* ---- probe.c ------------------------------------------------------------------------------------ */
 

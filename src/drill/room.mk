@@ -14,4 +14,7 @@ libdrill_a_SOURCES = \
 	src/drill/pull.c \
 	src/drill/record.c src/drill/record.h \
 	src/drill/scratch.c \
+	src/drill/scratch_ask.c \
+	src/drill/scratch_daemon.c \
+	src/drill/sender.c \
 	src/drill/server.c src/drill/server.h

@@ -21,7 +21,7 @@ struct server {
     void *arg;
     struct server_state state;
     int64_t next_id;
-    bool withheld;
+    const char *hook;
     enum poll_fault fault;
     int64_t fault_above;
     struct http_exchange *waiting; /* a getUpdates that waits for updates */
@@ -82,7 +82,7 @@ static bool give(struct server *s, struct http_exchange *x)
     unsigned n = 0;
 
     buf_add_str(&out, "{\"ok\":true,\"result\":[");
-    for (size_t i = 0; i < s->state.n_updates && !s->withheld && n < GIVEN_MAX; i++)
+    for (size_t i = 0; i < s->state.n_updates && !s->state.withheld && n < GIVEN_MAX; i++)
         if (!s->state.updates[i].confirmed)
             buf_printf(&out, "%s%s", n++ ? ",\n" : "", s->state.updates[i].text);
     buf_add_str(&out, "]}");
@@ -209,6 +209,15 @@ static void take_call(struct server *s, struct http_exchange *x, struct slice me
     free(text);
 }
 
+static void reply_hook(struct server *s, struct http_exchange *x)
+{
+    char *text = xasprintf("{\"ok\":true,\"result\":{\"url\":\"%s\",\"has_custom_certificate\":false,"
+                           "\"pending_update_count\":0}}",
+                           s->hook ? s->hook : "");
+    reply(x, text);
+    free(text);
+}
+
 static void bot_api(struct server *s, struct http_exchange *x, const struct http_server_request *r,
                     struct slice method)
 {
@@ -220,8 +229,7 @@ static void bot_api(struct server *s, struct http_exchange *x, const struct http
         reply(x, "{\"ok\":true,\"result\":{\"id\":1,\"is_bot\":true,\"first_name\":\"drill\","
                  "\"username\":\"drill_bot\"}}");
     else if (slice_eq_nocase(method, "getWebhookInfo"))
-        reply(x, "{\"ok\":true,\"result\":{\"url\":\"\",\"has_custom_certificate\":false,"
-                 "\"pending_update_count\":0}}");
+        reply_hook(s, x);
     else if (slice_eq_nocase(method, "setWebhook") || slice_eq_nocase(method, "deleteWebhook"))
         reply(x, "{\"ok\":true,\"result\":true}");
     else
@@ -346,7 +354,8 @@ void server_reset(struct server *s)
     *t = (struct server_state){0};
     s->waiting = s->hanging = NULL;
     s->fault = POLL_GOOD;
-    s->withheld = s->limit_calls = false;
+    s->limit_calls = false;
+    s->hook = NULL;
     s->limited_chat = s->limited_until = 0;
 }
 
@@ -362,7 +371,7 @@ int64_t server_give(struct server *s, int64_t chat)
                   (long long)(clock_wall_ms() / 1000), (long long)id);
 
     t->updates = xrealloc(t->updates, (t->n_updates + 1) * sizeof(*t->updates));
-    t->updates[t->n_updates++] = (struct server_update){id, chat, text, false};
+    t->updates[t->n_updates++] = (struct server_update){id, chat, text, false, false};
     wake(s);
     return id;
 }
@@ -375,9 +384,23 @@ void server_give_again(struct server *s, int64_t update_id)
     wake(s);
 }
 
+void server_taken(struct server *s, int64_t update_id, bool lost)
+{
+    for (size_t i = 0; i < s->state.n_updates; i++)
+        if (s->state.updates[i].id == update_id) {
+            s->state.updates[i].confirmed = !lost;
+            s->state.updates[i].lost |= lost;
+        }
+}
+
+void server_set_hook(struct server *s, const char *url)
+{
+    s->hook = url;
+}
+
 void server_withhold(struct server *s, bool on)
 {
-    s->withheld = on;
+    s->state.withheld = on;
     if (!on)
         wake(s);
 }

@@ -29,8 +29,9 @@ enum poll_fault {
 
 struct server_update {
     int64_t id, chat;
-    char *text; /* the JSON */
-    bool confirmed;
+    char *text;     /* the JSON */
+    bool confirmed; /* Telegram knows that it arrived */
+    bool lost;      /* of a webhook: it was answered once, and Telegram did not get the answer */
 };
 
 struct server_call {
@@ -57,6 +58,7 @@ struct server_state {
     unsigned polls;     /* getUpdates that came */
     int64_t polled_at;  /* the latest of them */
     int64_t offset;     /* the highest that counted */
+    bool withheld;      /* nothing is given */
     bool waiting;       /* a getUpdates waits for updates */
     bool faulted;       /* the fault that was asked for has happened, ... */
     int64_t faulted_at; /* ... then */
@@ -80,6 +82,10 @@ int64_t server_give(struct server *s, int64_t chat);
 void server_give_again(struct server *s, int64_t update_id);
 /* While on, no update is given. */
 void server_withhold(struct server *s, bool on);
+/* A webhook with this update was answered with 2xx; lost: Telegram did not get the answer. */
+void server_taken(struct server *s, int64_t update_id, bool lost);
+/* Where getWebhookInfo says that a webhook is; borrowed, NULL: nowhere. */
+void server_set_hook(struct server *s, const char *url);
 /* Of the next getUpdates; of POLL_LOST, of the next with an offset above `above`. */
 void server_fault(struct server *s, enum poll_fault fault, int64_t above);
 /* The next call that names a chat, and what follows within SERVER_CALL_WAIT_S to the same, gets a 429. */

@@ -130,7 +130,7 @@ PASSING = {
     "pull": dict(bot="deliver: pull\n    order: bot"),
     "dropin": dict(bot="deliver: dropin", listen="dropin: 127.0.0.1:9"),
     "webhook": dict(bot="deliver: pull\n    order: none\n    intake: webhook\n    expire: auto",
-                    listen="webhook: 127.0.0.1:9", args=("2", "4")),
+                    listen="webhook: 127.0.0.1:9"),
     "own exec": dict(handler=CALL % WAITS, args=(*OWN, "3", "5")),
     "own worker": dict(bot="deliver: worker", handler=WORKER,
                        args=(*OWN, "--probe", "sh -c 'cat %(dir)s/effects 2>/dev/null | wc -c'", "1", "2", "4", "5")),
