@@ -22,8 +22,8 @@ struct checkpoints {
     struct api *api;
     struct list all;
     unsigned n;
-    struct list waiting; /* struct wait: requests */
-    int64_t look_at;
+    struct list waiting;     /* struct wait: requests */
+    int64_t look_at, old_at; /* old_at: when to look at what a migration left */
 };
 
 struct wait {
@@ -190,6 +190,8 @@ void checkpoints_serve(struct checkpoints *cs)
         if (k->ending && spool_checkpoint_remove_some(cs->api->sp, k->id))
             forget(cs, k);
     }
+    if (now >= cs->old_at)
+        cs->old_at = spool_remove_old(cs->api->sp, now);
     if (now < cs->look_at)
         return;
     bool ready = spool_checkpoint_ready(cs->api->sp);
@@ -203,7 +205,7 @@ void checkpoints_serve(struct checkpoints *cs)
 
 int64_t checkpoints_next_deadline(const struct checkpoints *cs)
 {
-    int64_t first = cs->look_at;
+    int64_t first = cs->look_at < cs->old_at ? cs->look_at : cs->old_at;
 
     list_each(&cs->all, it) {
         const struct checkpoint *k = list_item(it, struct checkpoint, link);

@@ -2,20 +2,18 @@
  * marker tells the new schema, so that an older program refuses the spool, and the row `migrating` tells how far it is: it goes
  * with each slice, so that a kill costs at most one. */
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/tree.h"
 #include "spool/internal.h"
 #include "store/checkpoint.h"
 #include "store/dir.h"
 #include "store/overlay.h"
 
 #define SLICE 200
-#define KEPT_S (7 * 24 * 3600) /* the checkpoint from before */
+#define KEPT_MS HOURS(7 * 24) /* the checkpoint from before */
 
 struct cursor {
     int from;        /* the schema that the rows are brought on from */
@@ -226,29 +224,23 @@ static int bring_on(struct spool *sp, struct cursor *c)
 }
 
 /* What an upgrade left is of no use for ever, and holds room. */
-static void remove_old_checkpoints(struct spool *sp)
+int64_t spool_remove_old(struct spool *sp, int64_t now)
 {
+    int64_t next = TIME_NEVER;
+
     for (int schema = 1; schema < STORE_SCHEMA; schema++) {
-        char *name = before_name(schema), *path = xasprintf("%s/%s", store_path(sp->store), name);
-        char *marker = xasprintf("%s/" STORE_MARKER, path);
-        struct stat st;
-        struct err e = ERR_NONE;
-        if (stat(marker, &st) == 0 && time(NULL) - st.st_mtim.tv_sec > KEPT_S) {
-            log_info(NULL, "%s is a week old: it is removed", name);
-            if (tree_remove(path, &e) < 0)
-                log_warn(NULL, "%s", e.text);
-        }
-        free(marker);
-        free(path);
+        char *name = before_name(schema);
+        int64_t at = checkpoint_remove_old(sp->store, name, KEPT_MS, now);
+        next = at < next ? at : next;
         free(name);
     }
+    return next;
 }
 
 int migrate(struct spool *sp)
 {
     struct cursor c;
 
-    remove_old_checkpoints(sp);
     if (store_schema(sp->store) < STORE_SCHEMA) {
         if (begin(sp, &c) < 0)
             return -1;

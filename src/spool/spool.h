@@ -467,6 +467,9 @@ bool spool_checkpoint_remove_some(struct spool *sp, const char *id);
 void spool_checkpoints_each(struct spool *sp, void (*each)(void *arg, const char *id, int64_t made_at),
                             void *arg);
 
+/* Removes some of what a migration left, once that is a week old. Returns when to call again. */
+int64_t spool_remove_old(struct spool *sp, int64_t now);
+
 /* Compaction of everything, in the background: see db_compact. Fails while the store is closed. */
 int spool_compact(struct spool *sp, unsigned *round, struct err *e);
 int64_t spool_database_bytes(const struct spool *sp); /* of all its files; reads the directory */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -105,9 +106,8 @@ static int remove_file(void *arg, const char *name, struct err *e)
     return rc < 0 ? -1 : r->left-- == 1; /* 1: enough for now */
 }
 
-bool checkpoint_remove_some(const struct store *st, const char *id)
+static bool remove_some(const char *path)
 {
-    char *path = checkpoint_path(st, id);
     struct removal r = {.path = xasprintf("%s/db", path), .left = FILES_A_TURN};
     struct err e = ERR_NONE;
     char *marker = xasprintf("%s/" STORE_MARKER, path);
@@ -120,8 +120,35 @@ bool checkpoint_remove_some(const struct store *st, const char *id)
         log_warn(NULL, "a checkpoint is left: %s; remove it: rm -r %s", e.text, path);
     free(marker);
     free(r.path);
-    free(path);
     return rc <= 0;
+}
+
+bool checkpoint_remove_some(const struct store *st, const char *id)
+{
+    char *path = checkpoint_path(st, id);
+    bool done = remove_some(path);
+
+    free(path);
+    return done;
+}
+
+int64_t checkpoint_remove_old(const struct store *st, const char *name, int64_t kept_ms, int64_t now)
+{
+    char *path = xasprintf("%s/%s", store_path(st), name), *marker = xasprintf("%s/" STORE_MARKER, path);
+    int64_t next = TIME_NEVER;
+    struct stat of_marker;
+
+    if (stat(marker, &of_marker) == 0)
+        next = (int64_t)of_marker.st_mtim.tv_sec * 1000 + kept_ms;
+    else if (access(path, F_OK) == 0)
+        next = now; /* its removal has begun */
+    if (next <= now && remove_some(path)) {
+        log_info(NULL, "%s is old: it is removed", name);
+        next = TIME_NEVER;
+    }
+    free(marker);
+    free(path);
+    return next;
 }
 
 struct each {

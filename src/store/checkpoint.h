@@ -23,6 +23,9 @@ char *checkpoint_path(const struct store *st, const char *id); /* to be freed */
 /* One of another kind: DIR/NAME, which stays. Takes the place of an earlier one. Returns 0, or -1 and e. */
 int checkpoint_make_at(struct store *st, const char *name, struct err *e);
 
+/* Removes some files of DIR/NAME once it is as old as kept_ms says. Returns when to call again; TIME_NEVER: nothing is left. */
+int64_t checkpoint_remove_old(const struct store *st, const char *name, int64_t kept_ms, int64_t now);
+
 /* Removes some files of one. Returns true when nothing is left of it, or it cannot be removed (that is logged). */
 bool checkpoint_remove_some(const struct store *st, const char *id);
 

@@ -1,8 +1,11 @@
 /* Checkpoints by the api: who may have them, how many, for how long, and what an earlier process left. */
 #include "rig.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 #define MANY 8
 
@@ -142,6 +145,29 @@ static void nobody_waits_for_it(void **state)
     free(dir);
 }
 
+/* What a migration left goes while the daemon runs, too. */
+static void an_old_one_of_a_migration_goes(void **state)
+{
+    struct rig *r = *state;
+    char *dir = xasprintf("%s/before-schema-1", r->w.dir), *marker = xasprintf("%s/SPOOL", dir);
+    struct timespec times[2] = {{.tv_sec = r->w.now / 1000}, {.tv_sec = r->w.now / 1000}};
+    struct err e = ERR_NONE;
+
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_int_equal(file_create(marker, slice_str("x"), 0600, &e), 0);
+    assert_int_equal(utimensat(AT_FDCWD, marker, times, 0), 0);
+    rig_step(r);
+    world_wait(&r->w, HOURS(7 * 24) - 1000);
+    rig_step(r);
+    assert_int_equal(access(marker, F_OK), 0);
+    world_wait(&r->w, 1000);
+    rig_step(r);
+    rig_step(r);
+    assert_true(access(dir, F_OK) < 0);
+    free(marker);
+    free(dir);
+}
+
 #define checkpoint_test(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
 int main(void)
@@ -152,6 +178,7 @@ int main(void)
         checkpoint_test(there_are_few),
         checkpoint_test(only_on_the_socket),
         checkpoint_test(nobody_waits_for_it),
+        checkpoint_test(an_old_one_of_a_migration_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #endif
 #include "world.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,6 +184,33 @@ static void a_newer_one_is_refused_by_name(void **state)
     world_open(w);
 }
 
+/* After a week it goes, in slices. */
+static void the_checkpoint_from_before_goes(void **state)
+{
+    struct world *w = *state;
+    char *before = xasprintf("%s/before-schema-1", w->dir), *marker = xasprintf("%s/SPOOL", before);
+    const int64_t week = HOURS(7 * 24);
+    struct stat st;
+
+    assert_int_equal(spool_remove_old(w->sp, w->now), TIME_NEVER);
+    make_calls(w);
+    world_close(w);
+    turn_back(w);
+    world_open(w);
+    assert_int_equal(stat(marker, &st), 0);
+    int64_t made = (int64_t)st.st_mtim.tv_sec * 1000, next;
+    assert_int_equal(spool_remove_old(w->sp, made + week - 1), made + week);
+    assert_int_equal(access(marker, F_OK), 0);
+    while ((next = spool_remove_old(w->sp, made + week)) != TIME_NEVER) {
+        assert_int_equal(next, made + week); /* at once */
+        assert_true(access(before, F_OK) == 0 && access(marker, F_OK) < 0);
+    }
+    assert_int_equal(access(before, F_OK), -1);
+    world_verify(w);
+    free(marker);
+    free(before);
+}
+
 /* The paths of files in db/, by ls and a pattern; the last one stays in path. Returns how many. */
 static unsigned files(struct world *w, const char *pattern, char path[512],
                       void (*each)(const char *path, struct buf *content))
@@ -247,6 +275,7 @@ int main(int argc, char **argv)
         return open_once(argv[1]);
     const struct CMUnitTest tests[] = {
         migrate_test(an_older_spool_is_brought_on),
+        migrate_test(the_checkpoint_from_before_goes),
         migrate_test(a_newer_one_is_refused_by_name),
         migrate_test(tables_have_format_5),
     };
