@@ -165,6 +165,7 @@ def test_a_bot_killed_in_its_handlers(rig, api, modules, program):
         wait_handled(bot, 40)
         return
     assert len(lost) <= confirmed
+    wait_until(lambda: rig.counts()["consumer"]["confirmed_before"] == confirmed, "it is back")
     shown = rig.cli("status", code=None)
     if lost:
         assert f"{confirmed} confirmed, perhaps unhandled" in shown.stdout + shown.stderr
