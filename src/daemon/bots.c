@@ -285,6 +285,19 @@ static void write_upstream(const struct watch_status *at, struct json_out *j)
         json_null(j);
 }
 
+/* Polls that failed since the start, by kind. */
+static void write_poll_errors(const struct poll *p, struct json_out *j)
+{
+    struct intake_standing in = {.mode = INTAKE_POLL};
+
+    poll_standing(p, &in);
+    json_key(j, "errors");
+    json_object(j);
+    for (enum poll_error e = 0; e < POLL_ERRORS; e++)
+        json_kv_uint(j, poll_error_name(e), in.errors[e]);
+    json_object_end(j);
+}
+
 static void write_poll(const struct bot *bot, struct json_out *j)
 {
     struct poll_status st;
@@ -299,6 +312,7 @@ static void write_poll(const struct bot *bot, struct json_out *j)
     json_kv_int(j, "offset", st.offset);
     event_write_time(j, "answered_at", st.answered_at);
     write_upstream(&at, j);
+    write_poll_errors(bot->poll, j);
     if (st.next_at)
         event_write_time(j, "next_at", st.next_at);
     if (st.trouble_since) {
@@ -321,6 +335,7 @@ static void write_webhook(struct webhook *w, const struct bot *bot, struct json_
         json_kv_cstr(j, "held", st.held);
     json_kv_uint(j, "taken", st.answers[HOOK_200]);
     json_kv_uint(j, "refused", st.answers[HOOK_400] + st.answers[HOOK_401]);
+    json_kv_uint(j, "put_off", st.answers[HOOK_503]);
     event_write_time(j, "answered_at", st.answered_at);
     json_kv_cstr(j, "webhook", watch_found_name(at.found));
     write_upstream(&at, j);

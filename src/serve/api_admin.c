@@ -1,5 +1,9 @@
 /* Status, pause and resume. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/clock.h"
+#include "core/histogram.h"
 #include "serve/api_call.h"
 #include "wire/event_json.h"
 
@@ -76,6 +80,27 @@ static void write_restored(struct json_out *j, struct spool_box *b)
     json_object_end(j);
 }
 
+/* How many values were at most so large, and larger than the bound before; buckets with nothing in them are left out. */
+static void write_histogram(struct json_out *j, const char *key, const struct histogram *h)
+{
+    char bound[32];
+
+    json_key(j, key);
+    json_object(j);
+    json_kv_uint(j, "count", h->count);
+    json_kv_uint(j, "sum", h->sum);
+    json_key(j, "up_to");
+    json_object(j);
+    for (size_t i = 0; i <= h->scale->n; i++) {
+        if (i < h->scale->n)
+            snprintf(bound, sizeof(bound), "%" PRIu64, h->scale->bounds[i]);
+        if (h->counts[i])
+            json_kv_uint(j, i < h->scale->n ? bound : "more", h->counts[i]);
+    }
+    json_object_end(j);
+    json_object_end(j);
+}
+
 static void write_box(struct json_out *j, const struct api *api, struct spool_box *b)
 {
     struct spool_box_status st;
@@ -95,6 +120,7 @@ static void write_box(struct json_out *j, const struct api *api, struct spool_bo
     else
         json_null(j);
     event_write_time(j, "last_received_at", st.last_received_at);
+    write_histogram(j, "handler_ms", spool_handler_ms(b));
     api_write_breaker(j, &st.breaker);
     json_key(j, "paused");
     json_object(j);
@@ -128,6 +154,8 @@ static void write_commits(struct json_out *j, const struct spool *sp)
     json_kv_uint(j, "last_us", s.last_us);
     json_kv_uint(j, "max_us", s.max_us);
     json_kv_uint(j, "total_us", s.total_us);
+    write_histogram(j, "us", s.us);
+    write_histogram(j, "batch_events", s.batch_events);
     json_object_end(j);
 }
 

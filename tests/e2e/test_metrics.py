@@ -193,6 +193,7 @@ def test_a_poll_that_fails(spool, api):
     assert status == 503 and [r["what"] for r in answer["reasons"]] == ["intake"], answer
     assert metric(spool, 'tgspool_upstream_pending{bot="shop"}') == 5
     assert metric(spool, 'tgspool_poll_errors_total{bot="shop",code="5xx"}') >= 1
+    assert spool.counts()["intake"]["errors"]["5xx"] >= 1 and spool.counts()["intake"]["errors"]["401"] == 0
     wait_until(lambda: metric(spool, 'tgspool_intake_failing_seconds{bot="shop"}') > 0, "for how long it fails")
     shown = spool.cli("status")
     assert "5 wait at Telegram" in shown and max(map(len, shown.splitlines())) <= 60

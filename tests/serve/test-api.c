@@ -265,6 +265,30 @@ static void test_status(void **state)
     reply_clear(&p);
 }
 
+static void test_status_has_the_histograms(void **state)
+{
+    struct rig *r = rig_of(state);
+    struct reply p;
+
+    uint64_t seq = rig_arrive(r, 5, 42);
+    struct claim *c = world_take_seq(&r->w, PUSH, seq);
+    world_wait(&r->w, 30);
+    world_end(&r->w, c, OUTCOME_DONE, -1);
+    rig_expect(r, &p, 200, "GET", "/v1/status", NULL);
+    const struct json *took = json_get(json_item(json_get(p.root, "boxes"), 0), "handler_ms");
+    assert_int_equal(reply_number(took, "count"), 1);
+    assert_int_equal(reply_number(took, "sum"), 30);
+    assert_int_equal(reply_number(json_get(took, "up_to"), "50"), 1);
+    assert_null(json_get(json_get(took, "up_to"), "25"));
+    const struct json *commits = json_get(p.root, "commits"), *us = json_get(commits, "us");
+    assert_int_equal(reply_number(us, "count"), reply_number(commits, "commits"));
+    assert_int_equal(reply_number(us, "sum"), reply_number(commits, "total_us"));
+    const struct json *batches = json_get(commits, "batch_events");
+    assert_int_equal(reply_number(batches, "sum"), reply_number(commits, "events"));
+    assert_true(reply_number(json_get(batches, "up_to"), "1") >= 3);
+    reply_clear(&p);
+}
+
 /* ---- acting ------------------------------------------------------------------------------------- */
 
 static void test_replay_by_id(void **state)
@@ -665,6 +689,7 @@ int main(void)
         TEST(test_list_runs_in_slices),
         TEST(test_event_by_every_name),
         TEST(test_status),
+        TEST(test_status_has_the_histograms),
         TEST(test_compact),
         TEST(test_no_room),
         TEST(test_no_room_in_the_middle),
