@@ -361,6 +361,16 @@ static bool first_seq(void *arg, uint64_t seq, struct slice value)
     return false;
 }
 
+/* What a person hands over again waits since then, not since it first came: nobody is to be alarmed by that. The record does
+ * not tell when the copy was made; what another process made waits since this one began. */
+static int64_t waits_since(const struct spool_box *b, const struct event *ev)
+{
+    bool known = ev->seq >= b->copies.first && ev->seq <= b->copies.last;
+    int64_t at = known ? b->copies.at : b->sp->look ? 0 : b->sp->opened_at;
+
+    return ev->replay_of && at > ev->received_at ? at : ev->received_at;
+}
+
 /* Finds the oldest unfinished event: the first of its class, from the last one found on. */
 static void find_oldest(struct spool_box *b)
 {
@@ -373,7 +383,7 @@ static void find_oldest(struct spool_box *b)
     if (rows_states(b, CLASS_UNFINISHED, b->oldest_from, UINT64_MAX, first_seq, &seq) == 0 && seq &&
         row_event(b, seq, &ev, &record) > 0) {
         b->oldest_from = seq;
-        b->oldest_at = ev.received_at;
+        b->oldest_at = waits_since(b, &ev);
     }
     buf_free(&record);
 }

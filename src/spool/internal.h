@@ -66,8 +66,12 @@ struct spool_box {
     uint64_t ready_from;
     bool maybe_ready;
     uint64_t oldest_from;
-    int64_t oldest_at; /* received_at of the event at oldest_from */
+    int64_t oldest_at; /* since when the event at oldest_from waits */
     bool oldest_known;
+    struct {
+        uint64_t first, last;
+        int64_t at;
+    } copies; /* the oldest that a person made in this process and that may wait still: from when on */
     struct spool_restored restored;
     bool restored_known;
     struct retain_front retain[CLASSES]; /* of the ended classes */

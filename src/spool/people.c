@@ -5,9 +5,15 @@
 static void append_copy(struct spool_box *b, struct event *ev, struct state_record *old, enum ended_class c)
 {
     uint64_t original = ev->seq;
+    bool others = b->copies.first && box_unfinished(b) && b->oldest_from <= b->copies.last;
 
     ev->replay_of = original;
     append_event(b, ev);
+    if (!others) {
+        b->copies.first = ev->seq;
+        b->copies.at = b->sp->now;
+    }
+    b->copies.last = ev->seq;
     if (c == CLASS_DEAD && !state_is_settled(&old->st))
         box_count(b, COUNT_DEAD_SETTLED, 1);
     old->st.replayed_as = ev->seq;

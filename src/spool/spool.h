@@ -138,8 +138,10 @@ struct spool_counts {
 
 struct spool_box_status {
     struct spool_counts counts;
-    int64_t oldest_unfinished_at; /* received_at of the oldest unfinished event; 0: none */
-    int64_t last_received_at;     /* 0: never */
+    /* Since when the oldest unfinished event waits: its arrival; of a copy, its replay, or the start of this process if that
+     * was later. 0: none. */
+    int64_t oldest_unfinished_at;
+    int64_t last_received_at; /* 0: never */
     bool orphan, paused_intake, paused_deliver;
     struct breaker breaker;
     bool behind_barrier; /* a changed order waits for older events to end */

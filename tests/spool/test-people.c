@@ -259,6 +259,42 @@ static void what_is_replayed_does_not_expire(void **state)
     world_verify(w);
 }
 
+/* Nobody is to be told that last night's dead letters wait since last night. */
+static void what_is_replayed_waits_since_then(void **state)
+{
+    struct world *w = *state;
+    uint64_t first = world_arrive(w, 1, 1), second = world_arrive(w, 2, 2), copy;
+
+    world_end(w, world_take_seq(w, PUSH, first), OUTCOME_REJECTED, -1);
+    world_end(w, world_take_seq(w, PUSH, second), OUTCOME_REJECTED, -1);
+    assert_int_equal(world_status(w).oldest_unfinished_at, 0);
+    w->now += HOURS(8);
+    int64_t replayed = w->now;
+    world_begin(w);
+    assert_int_equal(spool_replay(w->box, first, "test", &copy), ACTED);
+    world_commit(w);
+    w->now += HOURS(1);
+    world_begin(w);
+    assert_int_equal(spool_replay(w->box, second, "test", &second), ACTED);
+    world_commit(w);
+    assert_int_equal(world_status(w).oldest_unfinished_at, replayed);
+    int64_t arrived = w->now;
+    uint64_t third = world_arrive(w, 3, 3);
+    world_end(w, world_take_seq(w, PUSH, copy), OUTCOME_REJECTED, -1);
+    world_end(w, world_take_seq(w, PUSH, second), OUTCOME_DONE, -1);
+    assert_in_range(world_status(w).oldest_unfinished_at, arrived, w->now);
+    world_end(w, world_take_seq(w, PUSH, third), OUTCOME_DONE, -1);
+    w->now += HOURS(1);
+    replayed = w->now;
+    world_begin(w);
+    assert_int_equal(spool_replay(w->box, copy, "test", &copy), ACTED);
+    world_commit(w);
+    assert_int_equal(world_status(w).oldest_unfinished_at, replayed);
+    world_reopen(w, HOURS(1)); /* another process does not know when */
+    assert_int_equal(world_status(w).oldest_unfinished_at, replayed + HOURS(1));
+    world_verify(w);
+}
+
 static void what_is_being_handled_does_not_expire(void **state)
 {
     struct world *w = *state;
@@ -579,6 +615,7 @@ int main(void)
         people_test(pause_is_durable_and_reaping_goes_on),
         people_test(expiry),
         people_test(what_is_replayed_does_not_expire),
+        people_test(what_is_replayed_waits_since_then),
         people_test(what_is_being_handled_does_not_expire),
         people_test(get_and_resolve),
         people_test(walks_and_filters),
