@@ -180,7 +180,7 @@ static int64_t seconds_since(const struct alerts *a, int64_t since)
 /* Telegram is near to dropping updates: too many wait there, or they wait for too long. */
 static int64_t upstream_began(struct alerts *a, const struct subject *s, const struct alert_bot *b)
 {
-    int64_t stopped = b->intake_since ? b->intake_since : b->paused_intake ? s->paused_at : 0;
+    int64_t stopped = b->intake_since ? b->intake_since : b->paused_intake ? s->paused_at : b->held_since;
     bool old = stopped && a->now - stopped >= UPSTREAM_MS && b->upstream_pending != 0;
     if (stopped && a->now - stopped < UPSTREAM_MS)
         look_again(a, stopped + UPSTREAM_MS);

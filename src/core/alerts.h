@@ -27,6 +27,7 @@ struct alert_bot {
     bool paused_intake, paused_deliver;
     int64_t intake_since;     /* no updates can be taken since then */
     bool intake_by_itself;    /* that may pass by itself: what does not is told sooner */
+    int64_t held_since;       /* nothing new is taken for want of room */
     const char *intake_why;   /* a sentence, maybe with a command; NULL: none */
     int64_t upstream_pending; /* updates that wait at Telegram; -1: unknown */
 };

@@ -77,6 +77,15 @@ static void add_box(struct alert_bot *out, struct spool_box *box)
     out->paused_deliver |= st.paused_deliver;
 }
 
+/* Since when there is no room for more; 0: there is. */
+static int64_t held_since(const struct watching *w)
+{
+    const struct disk_state *disk = disk_state(w->disk);
+    int64_t low = disk->low_since, full = disk->full_since;
+
+    return !low || (full && full < low) ? full : low;
+}
+
 static void see_bot(struct watching *w, const struct bot *bot)
 {
     struct intake_standing in;
@@ -88,6 +97,7 @@ static void see_bot(struct watching *w, const struct bot *bot)
     b.intake_since = in.failing_since;
     b.intake_by_itself = !in.for_a_person;
     b.intake_why = in.reason;
+    b.held_since = in.mode == INTAKE_NONE ? 0 : held_since(w);
     b.upstream_pending = in.pending;
     alerts_see_bot(w->alerts, &b);
 }

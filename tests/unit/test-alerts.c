@@ -287,6 +287,31 @@ static void telegram_near_its_limits(void **state)
     alerts_free(a);
 }
 
+/* For want of room: that is told as `disk`, until updates are about to be dropped because of it. */
+static void held_for_want_of_room(void **state)
+{
+    (void)state;
+    struct heard h = {0};
+    struct alerts *a = alerts_new(&policy, hear, &h);
+    struct alert_bot b = {.bot = "shop", .held_since = T0, .upstream_pending = 3};
+    const int64_t long_ago = T0 + HOURS(24) * 8 / 10;
+
+    look(a, &well, &b, T0);
+    look(a, &well, &b, long_ago - 1);
+    assert_int_equal(h.n, 0);
+    look(a, &well, &b, long_ago);
+    expect(&h, 0, ALERT_UPSTREAM, false, 3);
+    b.held_since = 0;
+    look(a, &well, &b, long_ago + 1000);
+    look(a, &well, &b, long_ago + 61000);
+    expect(&h, 1, ALERT_UPSTREAM, true, 3);
+    b.held_since = long_ago; /* nothing waits there */
+    b.upstream_pending = 0;
+    look(a, &well, &b, long_ago + HOURS(24));
+    assert_int_equal(h.n, 2);
+    alerts_free(a);
+}
+
 static void the_store_speaks_for_all(void **state)
 {
     (void)state;
@@ -391,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_pause_is_reminded_of_daily),
         cmocka_unit_test(intake_waits_for_what_may_pass),
         cmocka_unit_test(telegram_near_its_limits),
+        cmocka_unit_test(held_for_want_of_room),
         cmocka_unit_test(the_store_speaks_for_all),
         cmocka_unit_test(dead_ones_and_leases),
         cmocka_unit_test(a_breaker_must_stay_open),
