@@ -1,17 +1,23 @@
 /* The scratch directory of a check, and its config. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "core/option_command.h"
 #include "core/options.h"
 #include "drill/inside.h"
 #include "net/listen.h"
+
+#define PORT_FIRST 20000u /* ip_local_port_range begins at 32768 */
+#define PORTS 12000
+#define PORT_TRIES 100
 
 /* ---- the config --------------------------------------------------------------------------------- */
 
@@ -78,16 +84,22 @@ static void add_handler(struct drill *d, struct buf *out)
     }
 }
 
-/* A port that nobody listens on now. */
+/* A port that nobody listens on now; not one of those that the kernel gives to whoever asks for any, since the
+ * daemon takes it only later, and again after each restart. 0: none was found. */
 static uint16_t free_port(void)
 {
-    uint16_t port = 0;
-    struct err e = ERR_NONE;
-    int fd = listen_tcp("127.0.0.1:0", &port, &e);
-
-    if (fd >= 0)
+    for (int i = 0; i < PORT_TRIES; i++) {
+        unsigned wanted = PORT_FIRST + (unsigned)random_below(PORTS);
+        char address[32];
+        uint16_t port;
+        snprintf(address, sizeof(address), "127.0.0.1:%u", wanted);
+        int fd = listen_tcp(address, &port, NULL);
+        if (fd < 0)
+            continue;
         close(fd);
-    return port;
+        return port;
+    }
+    return 0;
 }
 
 static void add_intake(struct drill *d, struct buf *out)

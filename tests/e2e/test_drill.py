@@ -227,6 +227,16 @@ def test_what_is_refused(tmp_path):
     assert "tgspool init" in refused("-c", "/nowhere", code=EX_CONFIG)
 
 
+def test_probe_that_is_none(tmp_path):
+    config = tmp_path / "tgspool.yaml"
+    config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/true\n")
+    for probe, why in (("echo many", "not a number"), ("/nowhere", "cannot be started"), ("false", "status 0"),
+                       ("echo 5", "saw no effect")):
+        r = run("-c", str(config), "--run-handler", "--yes", "--probe", probe, "--limit", LIMIT, "5",
+                env={"TMPDIR": str(tmp_path)})
+        assert r.returncode == EX_SOFTWARE and why in r.stdout and "5 the same update twice ... FAIL" in r.stdout, r.stdout
+
+
 def test_keep_and_text(tmp_path):
     config = tmp_path / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n    concurrency: 3\n")
