@@ -23,6 +23,7 @@
 #include "daemon/listeners.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
+#include "daemon/stepping.h"
 #include "daemon/unstarted.h"
 #include "daemon/watching.h"
 #include "net/listen.h"
@@ -57,6 +58,7 @@ struct daemon {
     bool reload, show_status, journal;
     enum spool_health health; /* as last told */
     int64_t watchdog_at, status_at;
+    struct stepping stepping;
 };
 
 /* ---- signals ------------------------------------------------------------------------------------ */
@@ -245,6 +247,7 @@ static int64_t tick(void *arg)
     deadline = earlier(deadline, report(d, now));
     deadline = earlier(deadline, d->stop_by);
     deadline = earlier(deadline, disk_at);
+    deadline = earlier(deadline, stepping_tick(&d->stepping, d->spool, now));
     deadline = earlier(deadline, watching_tick(d->watching, now));
     deadline = earlier(deadline, api_next_deadline(d->api));
     return earlier(deadline, spool_next_deadline(d->spool));

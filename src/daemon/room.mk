@@ -10,5 +10,6 @@ libdaemon_a_SOURCES = \
 	src/daemon/notify.c src/daemon/notify.h \
 	src/daemon/reload.c src/daemon/reload.h \
 	src/daemon/secrets.c src/daemon/secrets.h \
+	src/daemon/stepping.c src/daemon/stepping.h \
 	src/daemon/unstarted.c src/daemon/unstarted.h \
 	src/daemon/watching.c src/daemon/watching.h

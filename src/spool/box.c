@@ -87,6 +87,8 @@ static void load_record(struct spool *sp, struct spool_box *b, const struct box_
     b->unserving = rec->serving && !b->policy.serve;
     b->releasing = b->cutting = true; /* or once more: what was done of it may be lost */
     b->release_from = 0;
+    memset(b->cut_time, 0, sizeof(b->cut_time));
+    memset(b->cut_seq, 0, sizeof(b->cut_seq));
     if (!sp->was_failed) { /* a fresh start: else the breaker in memory knows more */
         b->breaker = (struct breaker){.open = rec->breaker_open,
                                       .cause = rec->breaker_cause,
@@ -131,6 +133,7 @@ int boxes_load(struct spool *sp)
 void boxes_save(struct spool *sp)
 {
     struct buf v = BUF_EMPTY;
+    bool any = false;
 
     list_each(&sp->boxes, it) {
         struct spool_box *b = list_item(it, struct spool_box, link);
@@ -147,7 +150,10 @@ void boxes_save(struct spool *sp)
         struct key k = key_box(b->bot_id, b->which);
         db_put(store_db(sp->store), FAMILY_META, key_slice(&k), buf_slice(&v));
         b->dirty = false;
+        any = true;
     }
+    if (any)
+        stepped_save(sp);
     buf_free(&v);
 }
 

@@ -78,7 +78,9 @@ struct spool_box {
     /* work that goes on over ticks */
     bool releasing; /* push claims of a dead process, from release_from on */
     uint64_t release_from;
-    bool cutting;   /* deadlines too far ahead, after a step of the wall clock */
+    bool cutting;        /* deadlines too far ahead, after a step of the wall clock, */
+    int64_t cut_time[2]; /* on from here: of DUE_LEASE and DUE_RETRY */
+    uint64_t cut_seq[2];
     bool lifting;   /* a barrier fell: heads of the next epoch become ready */
     bool unserving; /* served events are let go: their deliverer is another now */
     uint64_t unserve_from;
@@ -111,6 +113,12 @@ struct spool {
     struct identity_record identity;
     bool identity_new;      /* not written yet */
     int64_t now, opened_at; /* opened_at: of the last (re)open */
+    /* steps of the wall clock */
+    struct clock_record clock;
+    bool clock_worked, clock_ahead;
+    int64_t clock_saved_at;
+    int64_t set_back_ms; /* by so much, between the run before and this one; 0: not so */
+    int64_t retain_from; /* retention rests until then */
     struct list boxes, claiming, remembered, again;
     bool broken; /* a read failed in this tick: spool_commit fails the store */
     struct err broken_why;
@@ -202,6 +210,18 @@ void box_sub_unfinished(struct spool_box *b, uint32_t epoch);
 int identity_load(struct spool *sp);   /* 0 or -1 */
 void identity_save(struct spool *sp);  /* with the open batch */
 void identity_renew(struct spool *sp); /* a new generation, with the open batch */
+
+/* ---- stepped.c ---------------------------------------------------------------------------------- */
+
+int stepped_load(struct spool *sp); /* 0 or -1 */
+/* Keeps the time with the open batch, in which there is something else; not before the first spool_work, which goes by what
+ * was kept. */
+void stepped_save(struct spool *sp);
+void stepped_close(struct spool *sp);
+/* A time in the past; one that lies ahead, since the clock was set back, is taken for when that was seen. */
+int64_t stepped_past(const struct spool *sp, int64_t time);
+/* Whether the time is not sure enough to remove by it. */
+bool stepped_rests(const struct spool *sp);
 
 /* ---- migrate.c ---------------------------------------------------------------------------------- */
 

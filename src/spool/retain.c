@@ -26,16 +26,16 @@ static int64_t keep_ms(const struct spool *sp, enum ended_class c)
     return c == CLASS_DONE ? sp->retention.done_ms : sp->retention.dead_ms;
 }
 
-static int64_t ended_at(const struct state_record *r)
+static int64_t ended_at(const struct spool *sp, const struct state_record *r)
 {
-    return r->imported_at > r->st.finished_at ? r->imported_at : r->st.finished_at;
+    return stepped_past(sp, r->imported_at > r->st.finished_at ? r->imported_at : r->st.finished_at);
 }
 
 void retain_note(struct spool_box *b, uint64_t seq, const struct state_record *r)
 {
     enum ended_class c = class_of(r->st.state);
     struct retain_front *f = &b->retain[c];
-    int64_t due = ended_at(r) + keep_ms(b->sp, c);
+    int64_t due = ended_at(b->sp, r) + keep_ms(b->sp, c);
 
     if (seq < f->from)
         f->from = seq;
@@ -82,7 +82,7 @@ static bool look_at(void *arg, uint64_t seq, struct slice value)
         row_undecodable(l->box, FAMILY_STATES, seq);
         return false;
     }
-    int64_t due = ended_at(&r) + keep_ms(sp, l->class);
+    int64_t due = ended_at(sp, &r) + keep_ms(sp, l->class);
     if (due > sp->now || l->n == l->max) {
         l->stopped = true;
         l->front = seq;
@@ -125,8 +125,9 @@ static int may_go(struct spool_box *b, const struct retain_item *it, struct even
     if (there < 0)
         return -1;
     *has_event = there > 0; /* without one, the state is good for nothing: it goes */
-    if (there && ev->received_at + b->sp->retention.dedupe_ms > b->sp->now) {
-        *at = ev->received_at + b->sp->retention.dedupe_ms;
+    int64_t forget = there ? stepped_past(b->sp, ev->received_at) + b->sp->retention.dedupe_ms : 0;
+    if (forget > b->sp->now) {
+        *at = forget;
         return 0;
     }
     if (calls_unfinished(b, it)) {
@@ -339,7 +340,7 @@ static void retain_audit(struct spool *sp)
 
 void retain_work(struct spool *sp)
 {
-    if (!sp->retaining || !spool_usable(sp))
+    if (!sp->retaining || !spool_usable(sp) || stepped_rests(sp))
         return;
     retain_audit(sp);
     if (!retain_slice_step(sp)) /* one is under way, or the archive rests after a failure */
@@ -359,8 +360,10 @@ int64_t retain_deadline(const struct spool *sp)
 {
     int64_t next = TIME_NEVER;
 
-    if (!sp->retaining)
+    if (!sp->retaining || sp->clock_ahead)
         return TIME_NEVER;
+    if (sp->now < sp->retain_from)
+        return sp->retain_from;
     list_each(&sp->boxes, it) {
         const struct spool_box *b = list_item(it, struct spool_box, link);
         for (size_t i = 0; i < ARRAY_LEN(ended); i++)

@@ -27,5 +27,6 @@ libspool_a_SOURCES = \
 	src/spool/salvage.c \
 	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \
+	src/spool/stepped.c \
 	src/spool/verify.c \
 	src/spool/work.c

@@ -39,7 +39,8 @@ static struct spool *spool_new(int64_t now)
 /* Reads what is kept in memory; ends sp if it cannot. */
 static struct spool *loaded(struct spool *sp, struct err *e)
 {
-    if (sp->store && identity_load(sp) == 0 && boxes_load(sp) == 0 && (sp->look || migrate(sp) == 0))
+    if (sp->store && identity_load(sp) == 0 && stepped_load(sp) == 0 && boxes_load(sp) == 0 &&
+        (sp->look || migrate(sp) == 0))
         return sp;
     if (sp->store) {
         *e = sp->broken_why;
@@ -69,6 +70,7 @@ struct spool *spool_look(const struct spool_options *options, int64_t now, struc
 void spool_close(struct spool *sp)
 {
     boxes_save(sp);
+    stepped_close(sp);
     store_close(sp->store, sp->now);
     assert(list_empty(&sp->claiming)); /* their callbacks have run */
     spool_free(sp);
@@ -88,6 +90,7 @@ static void recover(struct spool *sp)
 {
     sp->was_failed = true; /* the breakers in memory know more than the store */
     sp->opened_at = sp->now;
+    sp->set_back_ms = 0; /* was seen to */
     sp->marks_from = sp->marks_due = sp->audit_at = INT64_MIN;
     if (identity_load(sp) < 0 || boxes_load(sp) < 0)
         return;

@@ -377,6 +377,9 @@ struct spool_retention {
 };
 /* From now on, what ended is removed by and by in spool_work. Before the first call all is kept. */
 void spool_set_retention(struct spool *sp, const struct spool_retention *r);
+/* Whether `now` is known to be ahead of the right time: nothing is removed while it is. Nor for an hour after an open at
+ * which the spool had not been used for a day. */
+void spool_clock_ahead(struct spool *sp, bool ahead);
 
 enum archived { ARCHIVE_DONE /* safe on disk */, ARCHIVE_BUSY /* call again */, ARCHIVE_FAILED /* and e */ };
 /* Keeps lines, each an event as `export` writes them, before these events are removed. Called once a tick, with the

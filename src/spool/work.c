@@ -68,16 +68,24 @@ static int64_t longest_wait(const struct spool_box *b)
     return longest;
 }
 
-/* After a step of the wall clock between two runs: what lies further ahead than it could is cut to what it
- * could. */
+/* After a step of the wall clock between two runs. If it was set back, and that is known, what waits goes on for the rest
+ * of its wait; else what lies further ahead than it could is cut to what it could. Entries move towards now, so that a walk
+ * away from it meets none twice. */
 static void cut_deadlines(struct spool_box *b, enum due_class c, int64_t max_ahead)
 {
     struct due_item items[WORK_PER_TICK];
-    int64_t at = b->sp->now + max_ahead;
+    int64_t now = b->sp->now, back = b->sp->set_back_ms;
+    int64_t from = back ? now + 1 : now + max_ahead + 1;
+    bool on = b->cut_time[c] >= from;
     struct state_record r;
-    int n = take_due(b, c, at + 1, TIME_NEVER - 1, items, NULL);
 
+    int n = rows_due(b, c, on ? b->cut_time[c] : from, on ? b->cut_seq[c] : 0, TIME_NEVER - 1,
+                     b->sp->work_left, items, NULL);
     for (int i = 0; i < n; i++) {
+        int64_t at = back ? items[i].time - back : now + max_ahead;
+        at = at < now ? now : at > now + max_ahead ? now + max_ahead : at;
+        b->cut_time[c] = items[i].time;
+        b->cut_seq[c] = items[i].seq + 1;
         row_delete(b, FAMILY_DUE, key_due(b->bot_id, b->which, c, items[i].time, items[i].seq));
         if (row_state(b, CLASS_UNFINISHED, items[i].seq, &r) <= 0)
             continue;
@@ -85,6 +93,8 @@ static void cut_deadlines(struct spool_box *b, enum due_class c, int64_t max_ahe
         row_put_state(b, CLASS_UNFINISHED, items[i].seq, &r);
         row_put_due(b, c, at, items[i].seq);
     }
+    if (n > 0)
+        b->sp->work_left -= (unsigned)n;
     b->cutting |= n != 0;
 }
 
@@ -163,6 +173,7 @@ void spool_work(struct spool *sp)
 {
     if (sp->look || (spool_usable(sp) && store_stalled(sp->store))) /* the open batch shall not grow */
         return;
+    sp->clock_worked = true;
     marks_expire(sp);
     list_each(&sp->boxes, it) {
         if (!spool_usable(sp) || sp->work_left == 0)

@@ -271,6 +271,15 @@ static int on_string(void *ctx, const unsigned char *p, size_t n)
     return add_text(ctx, JSON_STRING, p, n);
 }
 
+/* What is written of bytes that are no UTF-8 is U+FFFD: two names must not become one by that. */
+static int on_name(void *ctx, const unsigned char *p, size_t n)
+{
+    for (size_t at = 0, len; at < n; at += len)
+        if ((len = text_utf8_len(p + at, n - at)) == 0)
+            return stop(ctx, "a name is not UTF-8");
+    return add_text(ctx, JSON_STRING, (const char *)p, n);
+}
+
 static int on_open(void *ctx)
 {
     struct parse *s = ctx;
@@ -336,7 +345,7 @@ static const yajl_callbacks callbacks = {
     .yajl_number = on_number,
     .yajl_string = on_string,
     .yajl_start_map = on_open,
-    .yajl_map_key = on_string,
+    .yajl_map_key = on_name,
     .yajl_end_map = on_object_end,
     .yajl_start_array = on_open,
     .yajl_end_array = on_array_end,

@@ -46,7 +46,7 @@ void json_kv_bool(struct json_out *j, const char *key, bool v);
 
 /* A struct json is a value in a tree; borrowed from its root. */
 
-/* Parses one JSON text: at most 64 levels deep, repeated names refused. Strings may hold invalid UTF-8.
+/* Parses one JSON text: at most 64 levels deep, repeated names refused. Strings may hold invalid UTF-8, names not.
  * Returns the root, to be released by json_free, or NULL and a sentence in why (may be NULL). */
 struct json *json_parse(struct slice text, char why[128]);
 void json_free(struct json *root);

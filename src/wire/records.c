@@ -439,6 +439,24 @@ int record_identity_decode(struct slice s, struct identity_record *rec)
     return finish(&r);
 }
 
+void record_clock(struct buf *out, const struct clock_record *rec)
+{
+    w8(out, VERSION);
+    w64(out, (uint64_t)rec->last);
+    w64(out, (uint64_t)rec->unsure);
+    w64(out, (uint64_t)rec->back_at);
+}
+
+int record_clock_decode(struct slice s, struct clock_record *rec)
+{
+    struct reader r = reader(s);
+
+    rec->last = (int64_t)r64(&r);
+    rec->unsure = (int64_t)r64(&r);
+    rec->back_at = (int64_t)r64(&r);
+    return finish(&r);
+}
+
 void record_audit(struct buf *out, const struct audit_record *rec)
 {
     w8(out, VERSION);

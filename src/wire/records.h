@@ -93,6 +93,15 @@ struct identity_record {
 void record_identity(struct buf *out, const struct identity_record *r);
 int record_identity_decode(struct slice s, struct identity_record *r);
 
+/* meta, by which steps of the wall clock are seen. */
+struct clock_record {
+    int64_t last;    /* when something was last written, to 10 s */
+    int64_t unsure;  /* the same, later, while the clock might be wrong; 0: it was not */
+    int64_t back_at; /* the latest open at which the clock had been set back, else the first */
+};
+void record_clock(struct buf *out, const struct clock_record *r);
+int record_clock_decode(struct slice s, struct clock_record *r);
+
 /* `audit`. */
 struct audit_record {
     char who[64], act[32];

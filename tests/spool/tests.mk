@@ -27,6 +27,7 @@ check_PROGRAMS += \
 	tests/spool/test-serve \
 	tests/spool/test-space \
 	tests/spool/test-stall \
+	tests/spool/test-stepped \
 	tests/spool/test-ticks \
 	tests/spool/test-verify
 endif
@@ -71,6 +72,8 @@ tests_spool_test_space_SOURCES = tests/spool/test-space.c $(SPOOL_WORLD)
 tests_spool_test_space_LDADD = $(SPOOL_LIBS)
 tests_spool_test_stall_SOURCES = tests/spool/test-stall.c $(SPOOL_WORLD)
 tests_spool_test_stall_LDADD = $(SPOOL_LIBS)
+tests_spool_test_stepped_SOURCES = tests/spool/test-stepped.c $(SPOOL_MODEL)
+tests_spool_test_stepped_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)
 tests_spool_test_ticks_LDADD = $(SPOOL_LIBS)
 tests_spool_test_verify_SOURCES = tests/spool/test-verify.c $(SPOOL_WORLD)

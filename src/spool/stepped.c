@@ -1,0 +1,104 @@
+/* Steps of the wall clock between two runs, and while one lasts. The row `clock` says when the spool was last used, so that the
+ * next open sees whether the clock was set back, or stands so much later that it may be wrong: machines without a battery start
+ * in some year, and learn the right time from the network a little later.
+ *
+ * Set back: what waits keeps the rest of its wait (work.c); what ended or came in the future, as it now seems, counts as if it
+ * had at this open, so that it goes in the end. Far ahead: retention rests for an hour, since what it removed is gone. */
+#include "base/log.h"
+#include "base/text.h"
+#include "spool/internal.h"
+
+#define SAVE_EVERY SECONDS(10)
+#define FAR_AHEAD HOURS(24)
+#define REST HOURS(1)
+#define TELL SECONDS(60)
+
+static struct key clock_key(void)
+{
+    return key_name("clock");
+}
+
+static void judge(struct spool *sp)
+{
+    struct clock_record *c = &sp->clock;
+    int64_t latest = c->unsure > c->last ? c->unsure : c->last, back = latest - sp->now;
+    char age[32];
+
+    if (back >= SECONDS(1)) {
+        sp->set_back_ms = back;
+        *c = (struct clock_record){.last = c->last < sp->now ? c->last : sp->now, .back_at = sp->now};
+        if (back >= TELL)
+            log_warn(
+                NULL,
+                "the clock stands %s before the time at which this spool was last used; what waits keeps the "
+                "rest of its wait; next: date",
+                text_age(back, age));
+    }
+    if (sp->now - c->last > FAR_AHEAD) {
+        sp->retain_from = sp->now + REST;
+        log_info(NULL,
+                 "this spool was last used %s ago: in case that the clock is wrong, nothing is removed for "
+                 "an hour",
+                 text_age(sp->now - c->last, age));
+    }
+}
+
+int stepped_load(struct spool *sp)
+{
+    struct key k = clock_key();
+    struct err e = ERR_NONE;
+    struct buf v = BUF_EMPTY;
+
+    sp->clock = (struct clock_record){.last = sp->now, .back_at = sp->now};
+    int rc = db_get(store_db(sp->store), FAMILY_META, key_slice(&k), &v, &e);
+    if (rc > 0 && record_clock_decode(buf_slice(&v), &sp->clock) < 0)
+        rc = err_set(&e, EX_DATAERR, "the record of the clock cannot be decoded");
+    if (rc < 0)
+        spool_break(sp, &e);
+    else if (rc > 0 && !sp->look)
+        judge(sp);
+    buf_free(&v);
+    return rc < 0 ? -1 : 0;
+}
+
+static bool rests(const struct spool *sp)
+{
+    return sp->now < sp->retain_from;
+}
+
+void stepped_save(struct spool *sp)
+{
+    struct key k = clock_key();
+    struct buf v = BUF_EMPTY;
+
+    if (!sp->clock_worked || sp->now < sp->clock_saved_at + SAVE_EVERY || !spool_usable(sp))
+        return;
+    *(rests(sp) ? &sp->clock.unsure : &sp->clock.last) = sp->now;
+    if (!rests(sp))
+        sp->clock.unsure = 0;
+    record_clock(&v, &sp->clock);
+    db_put(store_db(sp->store), FAMILY_META, key_slice(&k), buf_slice(&v));
+    sp->clock_saved_at = sp->now;
+    buf_free(&v);
+}
+
+void stepped_close(struct spool *sp)
+{
+    sp->clock_saved_at = INT64_MIN / 2;
+    stepped_save(sp);
+}
+
+int64_t stepped_past(const struct spool *sp, int64_t time)
+{
+    return time > sp->now ? sp->clock.back_at : time;
+}
+
+bool stepped_rests(const struct spool *sp)
+{
+    return rests(sp) || sp->clock_ahead;
+}
+
+void spool_clock_ahead(struct spool *sp, bool ahead)
+{
+    sp->clock_ahead = ahead;
+}
