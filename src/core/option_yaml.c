@@ -291,6 +291,23 @@ static bool is_plain_safe(const char *text)
            !strstr(text, ": ");
 }
 
+/* Of the characters beyond ASCII those that libyaml does not read as themselves: controls, line ends, a byte order mark and
+ * what is no character. Returns the character's length and its number, or 0. */
+static size_t odd_character(const char *text, unsigned *number)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    if (p[0] == 0xC2 && p[1] <= 0xA0 && p[1] >= 0x80) {
+        *number = p[1];
+        return 2;
+    }
+    if ((p[0] != 0xE2 && p[0] != 0xEF) || !p[1] || !p[2])
+        return 0;
+    *number = (p[0] & 0xFu) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
+    bool odd = *number == 0x2028 || *number == 0x2029 || *number == 0xFEFF || *number >= 0xFFFE;
+    return odd ? 3 : 0;
+}
+
 void node_add_scalar(struct buf *out, const char *text)
 {
     if (is_plain_safe(text)) {
@@ -298,7 +315,14 @@ void node_add_scalar(struct buf *out, const char *text)
         return;
     }
     buf_add_char(out, '"');
+    unsigned number;
     for (const char *p = text; *p; p++) {
+        size_t odd = odd_character(p, &number);
+        if (odd) {
+            buf_printf(out, "\\u%04X", number);
+            p += odd - 1;
+            continue;
+        }
         if (*p == '"' || *p == '\\')
             buf_add_char(out, '\\');
         if (*p == '\n')

@@ -17,14 +17,13 @@ static void tell(struct stepping *s, int64_t ahead)
 
     s->told = ahead;
     if (llabs(ahead) < TELL)
-        log_info(NULL, "the machine's clock stands again where it stood at the start");
+        log_info(NULL, "the clock stands again where it stood at the start");
     else
         log_warn(NULL,
-                 "the machine's clock was set %s by %s since the start: this daemon goes on by the old "
-                 "one%s; next: "
+                 "the clock was set %s by %s since the start: this goes on by the old one%s; next: "
                  "systemctl restart tgspool",
                  ahead < 0 ? "back" : "forward", text_age(llabs(ahead), age),
-                 ahead < -TOO_FAR ? ", and removes nothing" : "");
+                 ahead < -TOO_FAR ? " and removes nothing" : "");
 }
 
 int64_t stepping_tick(struct stepping *s, struct spool *sp, int64_t now)

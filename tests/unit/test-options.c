@@ -540,6 +540,8 @@ static void test_show_is_a_config(void **state)
         "  tls_cert: /c, tls_key: /k}\n"
         "bots:\n  a: {token_file: /t, intake: webhook, webhook_secret_file: /s, deliver: dropin}\n",
         HOOK("127.0.0.1:81", SECRET) "  trusted_proxy: '::1'\n",
+        "bots:\n  a: {token_file: /t, command: \"a \\N\\_\\L\\P\\uFEFF\\uFFFE\\uFFFF "
+        "\\u00E9\\u20AC\\U0001F600 \\x01\\x7F\"}\n",
     };
 
     (void)state;
