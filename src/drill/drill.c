@@ -14,7 +14,7 @@
 
 #define LOOK_MS 20       /* between two looks at what handlers wrote */
 #define ASK_EVERY_MS 500 /* whether an update is dead */
-#define SOCKET_ROOM 90   /* of the 107 bytes of a socket's path */
+#define SOCKET_ROOM 107  /* of a socket's path */
 #define WEIGHTS_SUM 60
 
 static const struct {

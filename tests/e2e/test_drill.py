@@ -2,6 +2,7 @@
 of them run at once."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -158,6 +159,14 @@ def drills():
         drill.close()
 
 
+@pytest.fixture
+def directory():
+    """As short as a TMPDIR must be that sockets are made in."""
+    path = tempfile.mkdtemp(prefix="tgspool-")
+    yield pathlib.Path(path)
+    shutil.rmtree(path)
+
+
 def run(*args, input="", env=None):
     return subprocess.run([TGSPOOL, "drill", *args], input=input, capture_output=True, text=True, timeout=100,
                           env={**os.environ, **(env or {})})
@@ -176,11 +185,11 @@ def processes_of(text):
 
 
 @pytest.mark.parametrize("sig,code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_clean(tmp_path, sig, code):
-    config = tmp_path / "tgspool.yaml"
+def test_a_signal_ends_it_clean(directory, sig, code):
+    config = directory / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n")
     process = subprocess.Popen([TGSPOOL, "drill", "-c", str(config), "--limit", LIMIT, "4"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+                               stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(directory)})
     scratch = re.search(r"scratch  (\S+)", process.stdout.readline() + process.stdout.readline()).group(1)
     wait_until(lambda: any("start" in open(f).read() for f in [scratch + "/4/record"] if os.path.exists(f)),
                "the handler hangs")
@@ -188,15 +197,15 @@ def test_a_signal_ends_it_clean(tmp_path, sig, code):
     process.send_signal(sig)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code and " ... " not in out, out + err
-    assert not os.path.exists(scratch)
+    assert os.listdir(directory) == ["tgspool.yaml"]
     wait_until(lambda: not processes_of(scratch), "nothing of it runs")
 
 
-def test_killed_itself_it_leaves_nothing_running(tmp_path):
-    config = tmp_path / "tgspool.yaml"
+def test_killed_itself_it_leaves_nothing_running(directory):
+    config = directory / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n")
     process = subprocess.Popen([TGSPOOL, "drill", "-c", str(config), "--limit", LIMIT, "4"], stdout=subprocess.PIPE,
-                               text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+                               text=True, env={**os.environ, "TMPDIR": str(directory)})
     scratch = re.search(r"scratch  (\S+)", process.stdout.readline() + process.stdout.readline()).group(1)
     wait_until(lambda: len(processes_of(scratch)) >= 2, "daemon and handler run")
     process.kill()
@@ -204,9 +213,9 @@ def test_killed_itself_it_leaves_nothing_running(tmp_path):
     wait_until(lambda: not processes_of(scratch), "nothing of it runs")
 
 
-def test_what_is_refused(tmp_path):
-    config = tmp_path / "tgspool.yaml"
-    ran = tmp_path / "ran"
+def test_what_is_refused(directory):
+    config = directory / "tgspool.yaml"
+    ran = directory / "ran"
     config.write_text("bots:\n  a:\n    token_env: NONE\n    command: touch %s\n  b:\n    token_env: NINE\n"
                       "    deliver: pull\n" % ran)
 
@@ -227,20 +236,20 @@ def test_what_is_refused(tmp_path):
     assert "tgspool init" in refused("-c", "/nowhere", code=EX_CONFIG)
 
 
-def test_probe_that_is_none(tmp_path):
-    config = tmp_path / "tgspool.yaml"
+def test_probe_that_is_none(directory):
+    config = directory / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/true\n")
     for probe, why in (("echo many", "not a number"), ("/nowhere", "cannot be started"), ("false", "status 0"),
                        ("echo 5", "saw no effect")):
         r = run("-c", str(config), "--run-handler", "--yes", "--probe", probe, "--limit", LIMIT, "5",
-                env={"TMPDIR": str(tmp_path)})
+                env={"TMPDIR": str(directory)})
         assert r.returncode == EX_SOFTWARE and why in r.stdout and "5 the same update twice ... FAIL" in r.stdout, r.stdout
 
 
-def test_keep_and_text(tmp_path):
-    config = tmp_path / "tgspool.yaml"
+def test_keep_and_text(directory):
+    config = directory / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n    concurrency: 3\n")
-    r = run("-c", str(config), "--keep", "--lease", "1s", "--limit", LIMIT, "6", "4", env={"TMPDIR": str(tmp_path)})
+    r = run("-c", str(config), "--keep", "--lease", "1s", "--limit", LIMIT, "6", "4", env={"TMPDIR": str(directory)})
     assert r.returncode == 0, r.stdout + r.stderr
     assert re.findall(r"^(\d) .* \.\.\. (\w+)$", r.stdout, re.M) == [("4", "pass"), ("6", "pass")]
     kept = re.search(r"kept: (\S+)", r.stdout).group(1)
