@@ -114,8 +114,11 @@ static int tell_counts(const struct cli *cli, const struct json *v, const char *
         cli_warn("the same command with --force ends their handlers", "%lld left: being processed", busy);
     if (dry && changed && !cli->json)
         cli_print("nothing was done; to do it, leave out --dry-run\n");
-    return json_get(v, "state") && !slice_eq_str(json_string(json_get(v, "state")), "finished") ? EX_IOERR
-                                                                                                : EX_OK;
+    if (!slice_eq_str(json_string(json_get(v, "state")), "failed"))
+        return EX_OK;
+    cli_warn("tgspool status",
+             "it was cut short, as the disk has no room or the store failed; run it again when that is over");
+    return EX_TEMPFAIL;
 }
 
 /* A job: asks until it is finished. a gets the last answer. */

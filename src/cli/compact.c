@@ -27,6 +27,9 @@ static int run_compact(struct cli *cli, int argc, char **argv)
     int rc = request_send(q, "POST", PATH, slice_str("{}"), &a, &e);
     while (rc == 0 && a.status == 202) { /* it goes on, whoever waits */
         answer_clear(&a);
+        if (!cli->json)
+            cli_warn(NULL,
+                     "still at work, for which the disk needs room; ending this command does not end it");
         rc = request_send(q, "GET", PATH, slice_str(""), &a, &e);
     }
     if (rc < 0)

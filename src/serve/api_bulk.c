@@ -152,10 +152,14 @@ static void job_written(void *arg, bool ok)
 static void job_cut(void *arg, bool ok)
 {
     struct job *job = arg;
+    const char *why = spool_held(job->api->sp);
 
-    (void)ok;
     job->finished = job->lost = true;
-    if (job->call && api_has_room(job->call))
+    if (job->call && ok && why && job->changed)
+        api_fail(job->call, 503, "no_room",
+                 "%llu were replayed, then it was stopped: %s; the same again goes on where there is room",
+                 (unsigned long long)job->changed, why);
+    else if (job->call && api_has_room(job->call))
         api_fail_store(job->call);
 }
 

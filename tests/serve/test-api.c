@@ -237,9 +237,13 @@ static void test_no_room_in_the_middle(void **state)
         rig_step(r);
     assert_true(p.answered);
     assert_int_equal(p.status, 503);
-    reply_clear(&p);
     uint64_t pending = world_status(&r->w).counts.pending;
     assert_true(pending > 0 && pending < 100);
+    char *says = xasprintf("\"%llu were replayed, then it was stopped: the disk has 120 MB",
+                           (unsigned long long)pending);
+    assert_non_null(strstr(buf_str(&p.body), says));
+    free(says);
+    reply_clear(&p);
     spool_hold(r->w.sp, NULL); /* again: those that were replayed are passed by */
     rig_expect(r, &p, 200, "POST", "/v1/replay", "{\"all\":true}");
     assert_int_equal(reply_number(p.root, "replayed"), 100 - pending);
