@@ -13,33 +13,48 @@
 #include "base/text.h"
 #include "cli/command.h"
 
+/* The errno of the first failure on standard output: later ones have none. */
+static int output_error;
+
+static void note_output(bool ok)
+{
+    if (!ok && !output_error)
+        output_error = errno;
+}
+
+static void flush_output(void)
+{
+    note_output(fflush(stdout) == 0);
+}
+
 void cli_print(const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vprintf(fmt, ap);
+    note_output(vprintf(fmt, ap) >= 0);
     va_end(ap);
 }
 
 void cli_put(struct slice bytes)
 {
     if (bytes.n)
-        fwrite(bytes.p, 1, bytes.n, stdout);
+        note_output(fwrite(bytes.p, 1, bytes.n, stdout) == bytes.n);
 }
 
 int cli_finish(int code)
 {
     static bool told;
 
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    flush_output();
+    if (!output_error && !ferror(stdout))
         return code;
-    if (told || errno == EPIPE) { /* EPIPE: whoever read it has seen enough */
+    if (told || output_error == EPIPE) { /* EPIPE: whoever read it has seen enough */
         told = true;
         return EX_IOERR;
     }
     told = true;
-    return cli_fail(EX_IOERR, "cannot write the output: %s", strerror(errno));
+    return cli_fail(EX_IOERR, "cannot write the output: %s", strerror(output_error ? output_error : EIO));
 }
 
 /* One clean line on standard error, behind what is on standard output already. */
@@ -52,7 +67,7 @@ static void complain(const char *lead, const char *fmt, va_list ap)
     buf_add_str(&line, lead);
     text_add_clean(&line, buf_slice(&raw), SIZE_MAX, true);
     buf_add_char(&line, '\n');
-    fflush(stdout);
+    flush_output();
     fwrite(line.p, 1, line.n, stderr);
     buf_free(&raw);
     buf_free(&line);
@@ -100,7 +115,7 @@ static void print_next(const char *lead, const char *command)
     buf_add_str(&line, lead);
     cli_add_command(&line, command);
     buf_add_char(&line, '\n');
-    fflush(stdout);
+    flush_output();
     fwrite(line.p, 1, line.n, stderr);
     buf_free(&line);
 }

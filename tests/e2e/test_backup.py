@@ -156,6 +156,13 @@ def test_what_would_be_lost_or_half(pulled):
     r = subprocess.run(["sh", "-c", small], capture_output=True, text=True)
     assert r.returncode == 74 and "cannot write" in r.stderr, r
     assert not os.path.exists(out)
+    r = subprocess.run([TGSPOOL, "-c", pulled.config, "list", "--limit", "5"], stdout=open("/dev/full", "w"),
+                       stderr=subprocess.PIPE, text=True)
+    assert r.returncode == 74 and r.stderr.count("cannot write the output: No space left on device") == 1, r.stderr
+    pulled.cli("pause", "shop", "deliver")
+    r = subprocess.run([TGSPOOL, "-c", pulled.config, "status"], stdout=open("/dev/full", "w"),
+                       stderr=subprocess.PIPE, text=True)
+    assert r.returncode == 74 and r.stderr.count("cannot write the output: No space left on device") == 1, r.stderr
     pulled.cli("export", out)
     lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in open(out)]
     r = pulled.cli("import", code=None, input="\n".join(lines) + "\n")
