@@ -163,6 +163,18 @@ static void job_cut(void *arg, bool ok)
         api_fail_store(job->call);
 }
 
+/* One of the batches that a long job takes. */
+static void job_batch(void *arg, bool ok)
+{
+    struct job *job = arg;
+
+    if (ok)
+        return;
+    list_del(&job->work.link);
+    spool_forget(job->api->sp, job);
+    job_written(job, false);
+}
+
 static bool pick(void *arg, struct spool_box *b, const struct event *ev, const struct event_state *st)
 {
     struct job *job = arg;
@@ -215,6 +227,7 @@ static void job_slice(struct api_work *w, int64_t until_us)
 {
     struct job *job = list_item(w, struct job, work);
     struct api *api = job->api;
+    uint64_t changed = job->changed;
 
     if (job->act->on_ended && spool_held(api->sp)) {
         list_del(&job->work.link);
@@ -231,7 +244,11 @@ static void job_slice(struct api_work *w, int64_t until_us)
     if (job->at_end && !job->n_picked) {
         list_del(&job->work.link);
         spool_on_durable(api->sp, job_written, job);
-    } else if (job->call && api_now(api) >= job->patience) {
+        return;
+    }
+    if (changed != job->changed && !job->dry_run)
+        spool_on_durable(api->sp, job_batch, job);
+    if (job->call && api_now(api) >= job->patience) {
         if (spool_healthy(api->sp, NULL))
             job_keep(job);
         else

@@ -20,6 +20,7 @@ static void drop_import(struct api_call *c)
 {
     struct import *im = c->state;
 
+    spool_forget(c->api->sp, im);
     list_del(&im->work.link);
     buf_free(&im->faults);
     free(im);
@@ -116,6 +117,15 @@ static void import_answer(struct import *im)
     api_answer_durable(c, 200, &out); /* frees im */
 }
 
+/* One of the batches that a long import takes. */
+static void import_written(void *arg, bool ok)
+{
+    struct import *im = arg;
+
+    if (!ok)
+        api_fail_store(im->call); /* frees im */
+}
+
 static void import_slice(struct api_work *w, int64_t until_us)
 {
     struct import *im = list_item(w, struct import, work);
@@ -132,7 +142,9 @@ static void import_slice(struct api_work *w, int64_t until_us)
         im->rest.p += n + (lf != NULL);
         im->rest.n -= n + (lf != NULL);
     }
-    if (!im->rest.n)
+    if (im->rest.n)
+        spool_on_durable(api->sp, import_written, im);
+    else
         import_answer(im);
 }
 
@@ -141,6 +153,10 @@ void api_import(struct api_call *c, const struct api_request *r, const struct pa
     (void)p;
     if (!api_has_room(c))
         return;
+    if (!spool_healthy(c->api->sp, NULL)) {
+        api_fail_store(c);
+        return;
+    }
     struct import *im = xcalloc(1, sizeof(*im));
     im->call = c;
     im->rest = r->body;

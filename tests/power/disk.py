@@ -90,11 +90,28 @@ class Change:
             names(d)[name] = node
 
 
+def entries(journal):
+    """What a journal holds: operation, path, inode, number, second path or bytes."""
+    with open(journal, "rb") as f:
+        data = f.read()
+    at = 0
+    while at < len(data):
+        op, n_path, ino, a, n = HEAD.unpack_from(data, at)
+        at += HEAD.size
+        yield op, data[at:at + n_path].decode(), ino, a, data[at + n_path:at + n_path + n]
+        at += n_path + n
+
+
+def faults(journal):
+    """The paths of the operations that were made to fail."""
+    return [entry[1] for entry in entries(journal) if entry[0] == FAULT]
+
+
 class Disk:
     """The watched directory: as it was when read, all synced, and what a journal then says."""
 
     def __init__(self, root):
-        self.root, self.nodes, self.unsynced, self.counts, self.faults = root, {}, [], {}, []
+        self.root, self.unsynced, self.counts = root, [], {}
         self.by_ino = {}  # those that are open
         self.top = self.load(root, {})
 
@@ -126,17 +143,9 @@ class Disk:
         self.unsynced.append(c)
 
     def read(self, journal):
-        with open(journal, "rb") as f:
-            data = f.read()
-        at = 0
-        while at + HEAD.size <= len(data):
-            op, n_path, ino, a, n = HEAD.unpack_from(data, at)
-            at += HEAD.size
-            path, second = data[at:at + n_path].decode(), data[at + n_path:at + n_path + n]
-            at += n_path + n
-            assert at <= len(data), "the journal is cut"
-            self.counts[op] = self.counts.get(op, 0) + 1
-            self.take(op, path, ino, a, second)
+        for entry in entries(journal):
+            self.counts[entry[0]] = self.counts.get(entry[0], 0) + 1
+            self.take(*entry)
         return self
 
     def take(self, op, path, ino, a, second):
@@ -157,8 +166,6 @@ class Disk:
             self.change([self.find(path)])
         elif op == MKDIR:
             self.change(come=[self.find(path)[:2] + (Dir(),)])
-        else:
-            self.faults.append(path)
 
     def open(self, path, ino, how):
         d, name, node = self.find(path)

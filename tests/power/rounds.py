@@ -135,4 +135,4 @@ def run(seed):
     try:
         kind(seed)
     except Exception as e:
-        raise type(e)(f"round {seed} ({kind.__name__}): {e}") from e
+        raise AssertionError(f"round {seed} ({kind.__name__}): {e!r}") from e

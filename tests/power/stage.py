@@ -74,13 +74,16 @@ class Stage:
         wait_until(self.answers, "the daemon answers or has died", 60)
         return self
 
-    def answers(self):
-        if self.spool.process.poll() is not None:
-            self.died()
+    def is_up(self):
         try:
             return self.spool.api("GET", "/v1/status")[0] == 200
         except (OSError, http.client.HTTPException):
             return False
+
+    def answers(self):
+        if self.spool.process.poll() is not None:
+            self.died()
+        return self.is_up()
 
     def died(self):
         code = self.spool.process.wait(60)
@@ -249,6 +252,15 @@ class Stage:
                 pass
         return ids
 
+    def drain(self):
+        """All that is there, and that Telegram has, comes to its end."""
+        def drained():
+            self.finish(self.claim(100))
+            c = self.spool.counts()
+            return c["pending"] + c["processing"] == 0 and not self.api.state()["queued"]
+        self.spool.api("POST", "/v1/resume", {"bot": "shop", "what": "deliver"})
+        wait_until(drained, "all comes to its end", 60)
+
     def goes_on(self):
         """A daemon on the disk that is in: all is there, and comes to its end."""
         self.spool.start()
@@ -256,13 +268,7 @@ class Stage:
             status, answer = self.spool.api("POST", "/v1/keys", {"bot": "shop", "key": name})
             if status == 201:
                 raise Lost(f"the key {name} is lost")
-        self.spool.api("POST", "/v1/resume", {"bot": "shop", "what": "deliver"})
-
-        def drained():
-            self.finish(self.claim(100))
-            c = self.spool.counts()
-            return c["pending"] + c["processing"] == 0 and not self.api.state()["queued"]
-        wait_until(drained, "all comes to its end", 60)
+        self.drain()
         assert "damaged" not in self.spool.log(), self.spool.log()[-3000:]
         self.spool.stop()
         self.check()

@@ -7,8 +7,10 @@ tests_power_power_so_LDFLAGS = -shared
 EXTRA_DIST += \
 	tests/power/conftest.py \
 	tests/power/disk.py \
+	tests/power/faults.py \
 	tests/power/rounds.py \
 	tests/power/stage.py \
+	tests/power/test_faults.py \
 	tests/power/test_power.py
 
 # 200 rounds instead of 20: minutes.

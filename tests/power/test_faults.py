@@ -1,0 +1,78 @@
+"""A disk that fails, at each of its operations: a clear message, nothing lost that was acknowledged, no abort, and on by itself
+once it works again. A sample here; `make faults` takes them all."""
+import concurrent.futures
+import json
+import os
+import random
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import faults  # noqa: E402
+from harness import has_failpoints, wait_until  # noqa: E402
+
+SAMPLE = 20
+
+
+def side_by_side(function, runs):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(function, *args) for args in runs]
+        failures = [str(f.exception()) for f in done if f.exception()]
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.limit(900)
+def test_a_sample():
+    """Each time the same."""
+    rng = random.Random(5)
+    side_by_side(faults.run, [(*rng.choice(faults.ALL), rng.choice((1, 2, 3, 5, 8, 13, 21)), rng.choice((0, 1, 2)))
+                              for _ in range(SAMPLE)])
+
+
+@pytest.mark.limit(36000)
+@pytest.mark.skipif(not os.environ.get("FAULTS_ALL"), reason="make faults")
+def test_all():
+    runs = [(*place, count) for place in faults.ALL for count in (0, 1, 2)]
+    side_by_side(faults.until_unharmed, runs)
+
+
+# ---- what takes several batches ----------------------------------------------------------------------------------------
+
+LINES = 2500
+
+
+def lines():
+    return "".join(json.dumps({"bot": "shop", "bot_id": 123456, "box": "in", "update_id": i, "kind": "message",
+                               "received_at": time.time(), "state": "pending", "attempts": 0,
+                               "payload": {"update_id": i, "message": {"chat": {"id": i}}}}) + "\n"
+                   for i in range(1, LINES + 1))
+
+
+@pytest.mark.parametrize("verb", ["import", "discard"])
+def test_a_batch_of_many_fails(make_spool, verb):
+    """A write fails in the middle of what takes several: it is not told that all is done."""
+    if not has_failpoints():
+        pytest.skip("needs a build with --enable-failpoints")
+    refused = []
+
+    def fail_at(n):
+        spool = make_spool()
+        spool.add_bot("shop", api_root="http://127.0.0.1:1")
+        spool.configure(intake="none", deliver="pull")
+        if verb == "discard":
+            spool.cli("import", input=lines())
+        spool.start(env={"TGSPOOL_FAILPOINTS": f"store.write=errno:5@{n}"})
+        wait_until(lambda: spool.api("GET", "/v1/status")[1]["healthy"], "it has come back")
+        if verb == "import":
+            status, answer = spool.api("POST", "/v1/import", lines())
+        else:
+            status, answer = spool.api("POST", "/v1/discard", {"state": "pending"})
+        wait_until(lambda: spool.api("GET", "/v1/status")[1]["healthy"], "it has come back")
+        there = spool.counts()["pending" if verb == "import" else "dead"]
+        assert status == 503 or there == LINES, f"told {answer}, but it is {there}"
+        refused.append(status == 503)
+        spool.kill()
+    side_by_side(fail_at, [(n,) for n in range(1, 9)])
+    assert sum(refused) >= 2
