@@ -17,6 +17,7 @@
 
 #define STALL_RETRY_MS 10
 #define STALL_MAX_MS SECONDS(60) /* longer: RocksDB hangs, which opening it anew ends */
+#define LOOK_BEHIND_MS 1000
 #define REOPEN_FIRST_MS 1000
 #define REOPEN_CAP_MS 60000
 #define OPEN_ROOM (INT64_C(4) << 20) /* what must be free on the disk to open the database */
@@ -44,6 +45,7 @@ struct store {
     int64_t stalled_since, stalled_until;
     int64_t sync_at; /* when unsynced is to be synced */
     int64_t reopen_at;
+    int64_t look_behind_at; /* at RocksDB's threads, when nothing is to be written */
     unsigned failures;
     bool corrupt; /* while failed: it is not opened again */
     char why[256];
@@ -376,6 +378,13 @@ enum store_result store_commit(struct store *st, int64_t now)
         return reopen(st, now);
     if (st->stalled && now < st->stalled_until)
         return STORE_STALLED;
+    if (now >= st->look_behind_at && db_batch_ops(st->db) == 0) {
+        st->look_behind_at = now + LOOK_BEHIND_MS;
+        if (db_failed_behind(st->db, &e)) {
+            store_fail(st, &e, now);
+            return STORE_FAILED;
+        }
+    }
     if (FAILPOINT("break.callback_before_write")) {
         settle(st, now);
         run_waiters(st, true);

@@ -388,6 +388,29 @@ enum db_write db_write(struct db *db, bool sync, struct err *e)
     return DB_WRITTEN;
 }
 
+uint64_t db_background_errors(const struct db *db)
+{
+    uint64_t n = 0;
+
+    rocksdb_property_int_cf(db->handle, db->families[FAMILY_META], "rocksdb.background-errors", &n);
+    return n;
+}
+
+bool db_failed_behind(struct db *db, struct err *e)
+{
+    uint64_t n = db_background_errors(db);
+
+    if (n == db->background_seen)
+        return false;
+    db->background_seen = n;
+    char *error = write_batch(db, false); /* an empty one: fails where any would */
+    if (error && strstr(error, "Write stall")) {
+        rocksdb_free(error);
+        error = NULL;
+    }
+    return error && db_take_error(error, e, "cannot write the database") < 0;
+}
+
 int db_sync(struct db *db, struct err *e)
 {
     char *error = NULL;

@@ -64,6 +64,9 @@ enum db_write { DB_WRITTEN, DB_STALLED /* nothing was written; the batch is kept
 enum db_write db_write(struct db *db, bool sync, struct err *e);
 /* Syncs what earlier writes left unsynced. Returns 0, or -1 and e. */
 int db_sync(struct db *db, struct err *e);
+/* Whether a flush or a compaction failed in such a way that nothing can be written any more: who writes nothing would not
+ * notice. Cheap. The open batch must be empty. */
+bool db_failed_behind(struct db *db, struct err *e);
 
 /* A checkpoint: hard links of the database's files, and a copy of its log, in a new directory whose parent is there.
  * db_flush_begin lets RocksDB write what is in memory to files, in the background; once db_flushing is false, the log

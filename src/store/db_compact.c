@@ -60,8 +60,11 @@ int db_compact(struct db *db, unsigned *round, struct err *e)
 
     if (*round == 0) {
         *round = 1;
+        db->compaction_began = db_background_errors(db);
         return db_flush_begin(db, e) < 0 ? -1 : 1;
     }
+    if (db_background_errors(db) != db->compaction_began) /* it may try again, or wait for ever */
+        return err_set(e, EX_IOERR, "RocksDB cannot write tables: is the disk full, or failing?");
     if (is_busy(db))
         return 1;
     if (*round > ROUNDS || (*round > 1 && !is_layered(db)))

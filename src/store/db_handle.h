@@ -19,8 +19,13 @@ struct db {
     struct overlay *batch[FAMILIES]; /* the open batch, */
     struct db_range *ranges;         /* and the ranges that it deletes */
     size_t n_ranges;
-    unsigned iterators; /* alive */
+    unsigned iterators;        /* alive */
+    uint64_t background_seen;  /* errors of RocksDB's threads that were looked into */
+    uint64_t compaction_began; /* how many there were then */
 };
+
+/* How many errors RocksDB's threads have met since the opening. Some it gets over by itself. */
+uint64_t db_background_errors(const struct db *db);
 
 /* Turns RocksDB's message into ours and frees it. Returns -1. */
 int db_take_error(char *message, struct err *e, const char *doing);

@@ -1,6 +1,7 @@
 """A disk that fails, at each of its operations: a clear message, nothing lost that was acknowledged, no abort, and on by itself
 once it works again. A sample here; `make faults` takes them all."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
 from harness import has_failpoints, wait_until  # noqa: E402
+from stage import Stage  # noqa: E402
 
 SAMPLE = 20
 
@@ -31,11 +33,24 @@ def test_a_sample():
                               for _ in range(SAMPLE)])
 
 
-@pytest.mark.limit(36000)
-@pytest.mark.skipif(not os.environ.get("FAULTS_ALL"), reason="make faults")
-def test_all():
-    runs = [(*place, count) for place in faults.ALL for count in (0, 1, 2)]
-    side_by_side(faults.until_unharmed, runs)
+if os.environ.get("FAULTS_ALL"):
+    @pytest.mark.limit(36000)
+    def test_all():
+        runs = [(*place, count) for place in faults.ALL for count in (0, 1, 2)]
+        side_by_side(faults.until_unharmed, runs)
+
+
+def test_an_idle_daemon_notices():
+    """Memory cannot be written to tables, and nothing else is written that would tell."""
+    with contextlib.closing(Stage(1)) as s:
+        s.spool.configure(poll_timeout="50s")
+        s.begin()
+        s.start(fault="sync:data/db/*.sst:5:1:0")
+        s.generate(5)
+        wait_until(lambda: s.spool.counts()["pending"] == 5 and s.api.state()["waiting"], "all is there, and it is idle")
+        s.checkpoint()
+        wait_until(lambda: not s.spool.api("GET", "/v1/status")[1]["healthy"], "it is told", 60)
+        assert "Input/output error" in s.spool.log()
 
 
 # ---- what takes several batches ----------------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ EXTRA_DIST += \
 	tests/power/test_faults.py \
 	tests/power/test_power.py
 
-# 200 rounds instead of 20: minutes.
-power: check-programs
-	$(AM_V_at)POWER_ROUNDS=200 SUITES=power srcdir='$(top_srcdir)' builddir='$(top_builddir)' PYTHON3='$(PYTHON3)' \
-		PYTEST_ARGS='-k rounds' $(top_srcdir)/tests/run-suites
-check-programs: $(check_PROGRAMS) tgspool
-.PHONY: power check-programs
+# What takes longer than make check may: 200 rounds instead of 20; each fault at each of its places.
+power: $(check_PROGRAMS) tgspool
+	$(AM_V_at)POWER_ROUNDS=200 PYTEST_ARGS='-k rounds' $(RUN_POWER)
+faults: $(check_PROGRAMS) tgspool
+	$(AM_V_at)FAULTS_ALL=1 PYTEST_ARGS='-k test_all' $(RUN_POWER)
+RUN_POWER = SUITES=power SUITE_TIMEOUT=36000 srcdir='$(top_srcdir)' builddir='$(top_builddir)' PYTHON3='$(PYTHON3)' \
+	$(top_srcdir)/tests/run-suites
+.PHONY: power faults
