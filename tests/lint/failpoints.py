@@ -76,6 +76,8 @@ GUARDED = {("src/store/db.c", "write_batch"): "db_write",
            ("src/serve/handover.c", "pause_written"): "giveback.before_confirm",
            ("src/serve/api_bulk.c", "job_cut"): "a job goes on",
            ("src/serve/api_bulk.c", "job_written"): "a job goes on",
+           ("src/serve/api_bulk.c", "job_batch"): "a job goes on",
+           ("src/serve/api_import.c", "import_written"): "an import goes on: api.before_answer",
            ("src/spool/spool.c", "fn"): "the two verbs themselves",
            ("src/drill/handler.c", "exec_own"): "a handler of the drill, no daemon",
            ("src/drill/handler.c", "start_own"): "a handler of the drill, no daemon"}
