@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	tests/e2e/test_access.py \
 	tests/e2e/test_alert_scripts.py \
 	tests/e2e/test_alerts.py \
+	tests/e2e/test_alert_kinds.py \
 	tests/e2e/test_botapi.py \
 	tests/e2e/test_calls.py \
 	tests/e2e/test_commands.py \
