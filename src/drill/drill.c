@@ -66,26 +66,36 @@ static bool in_vain(struct drill *d, const char *what)
         free(words);
         return false;
     }
-    drill_fail(d, "waited in vain: %s", what);
-    scratch_explain(d);
-    return false;
+    return drill_fail(d, "waited in vain: %s", what);
 }
 
 bool drill_wait(struct drill *d, bool (*until)(struct drill *d), const char *what)
 {
-    return drill_turn(d, until) ? true : in_vain(d, what);
+    if (drill_turn(d, until))
+        return true;
+    in_vain(d, what);
+    if (until != scratch_ended)
+        scratch_explain(d);
+    return false;
 }
 
-bool drill_sleep(struct drill *d, int64_t ms)
+bool drill_rest(struct drill *d, int64_t ms)
 {
     int64_t deadline = d->deadline, until = clock_now() + ms;
 
     if (until >= deadline)
-        return drill_fail(d, "the time for this check is over");
+        return false;
     d->deadline = until;
     loop_run(d->loop, tick, d);
     d->deadline = deadline;
-    return d->signo ? drill_fail(d, "ended by a signal") : true;
+    return !d->signo;
+}
+
+bool drill_sleep(struct drill *d, int64_t ms)
+{
+    return drill_rest(d, ms)
+               ? true
+               : drill_fail(d, d->signo ? "ended by a signal" : "the time for this check is over");
 }
 
 bool drill_fail(struct drill *d, const char *fmt, ...)
@@ -153,7 +163,11 @@ bool drill_wait_handled(struct drill *d, const char *what)
         d->deadline = deadline;
         over = d->signo || d->ended || next >= deadline || (!met && scratch_has_dead(d));
     }
-    return met ? true : in_vain(d, what);
+    if (met)
+        return true;
+    in_vain(d, what);
+    scratch_explain(d);
+    return false;
 }
 
 bool drill_all_confirmed(struct drill *d)

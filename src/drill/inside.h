@@ -79,7 +79,9 @@ struct drill {
 bool drill_turn(struct drill *d, bool (*until)(struct drill *d));
 /* The same, and says in d->seen what was waited for in vain. */
 bool drill_wait(struct drill *d, bool (*until)(struct drill *d), const char *what);
-/* Turns the loop for so long. */
+/* Turns the loop for so long; returns false where the time of the check is over, or a signal came. */
+bool drill_rest(struct drill *d, int64_t ms);
+/* The same, and says so in d->seen. */
 bool drill_sleep(struct drill *d, int64_t ms);
 /* Puts a sentence into d->seen in place of what is there. Returns false. */
 bool drill_fail(struct drill *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -49,7 +49,7 @@ static void put_question(struct drill *d, struct http_client *c, const struct ht
         http_client_request(c, r, on_answer, q);
         if (!drill_turn(d, has_answer))
             http_client_cancel(c);
-    } while (q->again && drill_sleep(d, ASK_AGAIN_MS));
+    } while (q->again && drill_rest(d, ASK_AGAIN_MS));
     d->question = NULL;
 }
 
@@ -125,10 +125,10 @@ void scratch_explain(struct drill *d)
     int64_t deadline = d->deadline;
     bool found = false;
 
+    d->deadline = clock_now() + EXPLAIN_MS;
     for (size_t i = 0; i < ARRAY_LEN(states) && !found; i++) {
         struct buf body = BUF_EMPTY;
         struct json *root;
-        d->deadline = clock_now() + EXPLAIN_MS;
         const struct json *ev = find_event(d, states[i], &body, &root);
         found = ev != NULL;
         if (found)

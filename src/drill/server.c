@@ -83,8 +83,10 @@ static bool give(struct server *s, struct http_exchange *x)
 
     buf_add_str(&out, "{\"ok\":true,\"result\":[");
     for (size_t i = 0; i < s->state.n_updates && !s->state.withheld && n < GIVEN_MAX; i++)
-        if (!s->state.updates[i].confirmed)
+        if (!s->state.updates[i].confirmed) {
             buf_printf(&out, "%s%s", n++ ? ",\n" : "", s->state.updates[i].text);
+            s->state.updates[i].given++;
+        }
     buf_add_str(&out, "]}");
     if (n)
         http_reply(x, 200, NULL, -1, buf_slice(&out));
@@ -371,7 +373,7 @@ int64_t server_give(struct server *s, int64_t chat)
                   (long long)(clock_wall_ms() / 1000), (long long)id);
 
     t->updates = xrealloc(t->updates, (t->n_updates + 1) * sizeof(*t->updates));
-    t->updates[t->n_updates++] = (struct server_update){id, chat, text, false, false};
+    t->updates[t->n_updates++] = (struct server_update){.id = id, .chat = chat, .text = text};
     wake(s);
     return id;
 }
@@ -388,6 +390,7 @@ void server_taken(struct server *s, int64_t update_id, bool lost)
 {
     for (size_t i = 0; i < s->state.n_updates; i++)
         if (s->state.updates[i].id == update_id) {
+            s->state.updates[i].given++;
             s->state.updates[i].confirmed = !lost;
             s->state.updates[i].lost |= lost;
         }

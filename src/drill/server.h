@@ -30,6 +30,7 @@ enum poll_fault {
 struct server_update {
     int64_t id, chat;
     char *text;     /* the JSON */
+    unsigned given; /* how often */
     bool confirmed; /* Telegram knows that it arrived */
     bool lost;      /* of a webhook: it was answered once, and Telegram did not get the answer */
 };
