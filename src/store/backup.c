@@ -118,6 +118,10 @@ static int begin(struct backup *b, struct err *e)
     if (need_parent(b->dir, e) < 0 || file_make_dir(b->dir, 0700, e) < 0)
         return -1;
     if (backup_list_read(b->dir, &b->old, &b->old_files, &none) < 0) {
+        if (none.exit_code == EX_DATAERR)
+            return err_set(e, EX_CANTCREAT,
+                           "nothing was changed: %.800s. For a new backup, move it away: mv %s %s.old",
+                           none.text, b->dir, b->dir);
         if (none.exit_code != EX_NOINPUT) {
             *e = none;
             return err_prefix(e, "nothing was changed");

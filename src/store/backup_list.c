@@ -106,6 +106,14 @@ static bool read_files(const struct json *list, struct backup_list *files)
     return json_type(list) == JSON_ARRAY;
 }
 
+static void damaged(const char *path, struct err *e)
+{
+    int n = (int)(strlen(path) - strlen(BACKUP_FILE));
+
+    err_set(e, EX_DATAERR, "%s is damaged; the state beside it may be whole: tgspool verify %.*sstate-N",
+            path, n, path);
+}
+
 int backup_list_parse(struct slice text, const char *path, struct backup_info *info,
                       struct backup_list *files, struct err *e)
 {
@@ -115,12 +123,12 @@ int backup_list_parse(struct slice text, const char *path, struct backup_info *i
 
     memset(info, 0, sizeof(*info));
     if (!root || !get_number(root, "format", 1, INT32_MAX, &format))
-        err_set(e, EX_DATAERR, "%s is damaged", path);
+        damaged(path, e);
     else if (format > FORMAT)
         err_set(e, EX_CONFIG, "%s was written by a newer tgspool (format %lld, this one knows %d)", path,
                 (long long)format, FORMAT);
     else if (!read_info(root, info) || (files && !read_files(json_get(root, "files"), files)))
-        err_set(e, EX_DATAERR, "%s is damaged", path);
+        damaged(path, e);
     else if (info->schema > STORE_SCHEMA)
         err_set(e, EX_CONFIG, "%s is of a spool of schema %d, this tgspool knows %d", path, info->schema,
                 STORE_SCHEMA);

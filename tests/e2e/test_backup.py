@@ -247,7 +247,10 @@ def test_a_damaged_backup(pulled, make_spool, api):
     assert os.listdir(other.data) == ["lock"], "nothing is left of it"
     with open(os.path.join(backup, "BACKUP"), "w") as f:
         f.write('{"format":1')
-    assert other.cli("restore", backup, code=None).returncode == EX_DATAERR
+    r = other.cli("restore", backup, code=None)
+    assert r.returncode == EX_DATAERR and f"tgspool verify {backup}/state-N" in r.stderr, r.stderr
+    r = pulled.cli("backup", backup, code=None)
+    assert r.returncode == EX_CANTCREAT and f"mv {backup} {backup}.old" in r.stderr and "next:" not in r.stderr, r.stderr
     assert other.cli("restore", other.dir, code=None).returncode == 66
 
 
