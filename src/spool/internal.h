@@ -190,6 +190,12 @@ struct due_item {
 int rows_due(struct spool_box *b, enum due_class c, int64_t from_time, uint64_t from_seq, int64_t until,
              unsigned max, struct due_item *out, int64_t *next);
 
+/* ---- spool.c ------------------------------------------------------------------------------------ */
+
+/* The end of a tick, and the begin of another, for who has no loop: waits until all of it is written, and synced
+ * if anything has to be. */
+void commit_and_wait(struct spool *sp);
+
 /* ---- box.c -------------------------------------------------------------------------------------- */
 
 struct spool_box *box_find(struct spool *sp, int64_t bot_id, enum box which);

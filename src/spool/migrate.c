@@ -2,7 +2,6 @@
  * marker tells the new schema, so that an older program refuses the spool, and the row `migrating` tells how far it is: it goes
  * with each slice, so that a kill costs at most one. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -159,14 +158,7 @@ static int end_slice(struct spool *sp)
     int durable = 0;
 
     spool_on_durable(sp, done, &durable);
-    for (;;) {
-        const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-        spool_commit(sp);
-        if (durable)
-            break;
-        nanosleep(&pause, NULL); /* a stall is over soon */
-    }
-    spool_begin(sp, sp->now);
+    commit_and_wait(sp);
     if (durable > 0)
         return 0;
     if (!sp->broken_why.exit_code)

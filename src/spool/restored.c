@@ -12,22 +12,16 @@
 
 /* ---- restoring ---------------------------------------------------------------------------------- */
 
-static void end_tick(struct spool *sp)
-{
-    spool_commit(sp);
-    spool_begin(sp, sp->now);
-}
-
 static void release_everything(struct spool_box *b)
 {
     b->unserve_from = 0;
     b->unserving = b->rec.serving;
     while (b->unserving && spool_usable(b->sp)) {
         unserve(b);
-        end_tick(b->sp);
+        commit_and_wait(b->sp);
     }
     while (spool_usable(b->sp) && release_any(b))
-        end_tick(b->sp);
+        commit_and_wait(b->sp);
 }
 
 /* The id of the newest update, -1: none. Ids start anew, so the newest is the one that came last. */
@@ -102,11 +96,11 @@ int spool_restore(struct spool *sp, int64_t taken_at, const char *who, struct er
 
     list_each(&sp->boxes, it) {
         restore_box(list_item(it, struct spool_box, link), taken_at, who);
-        end_tick(sp);
+        commit_and_wait(sp);
     }
     if (spool_usable(sp))
         identity_renew(sp);
-    end_tick(sp);
+    commit_and_wait(sp);
     return spool_healthy(sp, why) ? 0 : err_set(e, EX_IOERR, "%s", why);
 }
 

@@ -140,12 +140,6 @@ static void find_boxes(struct db *from, struct boxes_found *f)
 
 /* ---- one box ------------------------------------------------------------------------------------ */
 
-static void end_tick(struct spool *sp)
-{
-    spool_commit(sp);
-    spool_begin(sp, sp->now);
-}
-
 /* Its state, in whichever class it is. Returns false where none can be read. */
 static bool read_state(struct salvage *s, uint64_t seq, struct state_record *r)
 {
@@ -191,7 +185,7 @@ static void save_event(struct salvage *s, struct event *ev)
         s->out->unknown += !known;
     }
     if (spool_batch_full(s->to))
-        end_tick(s->to);
+        commit_and_wait(s->to);
 }
 
 /* What was set for the box, as far as its record can be read. */
@@ -234,7 +228,7 @@ static void save_box(struct salvage *s, spool_salvaged_fn *told, void *arg)
     s->out = &out;
     save_record(s);
     walk_events(s, save_event);
-    end_tick(s->to);
+    commit_and_wait(s->to);
     told(arg, &out);
 }
 
@@ -254,10 +248,10 @@ static uint64_t copy_rows(struct salvage *s, enum family f, struct key lower, st
         db_put(store_db(s->to->store), f, db_iter_key(it), db_iter_value(it));
         n++;
         if (spool_batch_full(s->to))
-            end_tick(s->to);
+            commit_and_wait(s->to);
     }
     db_iter_free(it, &e);
-    end_tick(s->to);
+    commit_and_wait(s->to);
     return n;
 }
 
@@ -334,7 +328,7 @@ int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, vo
     if (spool_usable(to)) {
         copy_rest(&s);
         copy_identity(&s);
-        end_tick(to);
+        commit_and_wait(to);
     }
     free(f.list);
     db_close(s.from);

@@ -4,12 +4,15 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "spool/internal.h"
 #include "store/checkpoint.h"
 #include "store/dir.h"
+
+#define STEP_MS 10
 
 static void spool_free(struct spool *sp)
 {
@@ -154,6 +157,23 @@ void spool_commit(struct spool *sp)
         break;
     }
     free(happened);
+}
+
+/* Something is not written, or not synced. */
+static bool is_behind(const struct spool *sp)
+{
+    return spool_usable(sp) && store_next_deadline(sp->store) != TIME_NEVER;
+}
+
+void commit_and_wait(struct spool *sp)
+{
+    const struct timespec pause = {.tv_nsec = STEP_MS * 1000000};
+
+    for (spool_commit(sp); is_behind(sp); spool_commit(sp)) {
+        nanosleep(&pause, NULL);
+        spool_begin(sp, sp->now + STEP_MS); /* so that a stall that does not end is seen to */
+    }
+    spool_begin(sp, sp->now);
 }
 
 bool spool_batch_full(const struct spool *sp)

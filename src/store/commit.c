@@ -279,7 +279,6 @@ void store_close(struct store *st, int64_t now)
 {
     struct err e = ERR_NONE;
 
-    st->stalled_until = now;
     if (st->db)
         store_commit(st, now);
     bool synced = st->db && st->sync != SYNC_OFF && db_sync(st->db, &e) == 0;
@@ -376,8 +375,6 @@ enum store_result store_commit(struct store *st, int64_t now)
 
     if (!st->db)
         return reopen(st, now);
-    if (st->stalled && now < st->stalled_until)
-        return STORE_STALLED;
     if (now >= st->look_behind_at && db_batch_ops(st->db) == 0) {
         st->look_behind_at = now + LOOK_BEHIND_MS;
         if (db_failed_behind(st->db, &e)) {

@@ -184,6 +184,23 @@ static void a_newer_one_is_refused_by_name(void **state)
     world_open(w);
 }
 
+/* Where syncs are gathered (spool.sync is a time), a slice waits for one. */
+static void syncs_that_are_gathered(void **state)
+{
+    struct world *w = *state;
+    struct spool_options o = {.dir = w->dir, .cache_bytes = 1 << 20, .sync = SYNC_INTERVAL, .sync_ms = 20};
+    struct err e = ERR_NONE;
+
+    make_calls(w);
+    world_close(w);
+    turn_back(w);
+    struct spool *sp = spool_open(&o, START, &e);
+    assert_non_null(sp);
+    spool_close(sp);
+    assert_int_equal(right_calls(w->dir), EVENTS);
+    world_open(w);
+}
+
 /* After a week it goes, in slices. */
 static void the_checkpoint_from_before_goes(void **state)
 {
@@ -275,6 +292,7 @@ int main(int argc, char **argv)
         return open_once(argv[1]);
     const struct CMUnitTest tests[] = {
         migrate_test(an_older_spool_is_brought_on),
+        migrate_test(syncs_that_are_gathered),
         migrate_test(the_checkpoint_from_before_goes),
         migrate_test(a_newer_one_is_refused_by_name),
         migrate_test(tables_have_format_5),

@@ -11,7 +11,8 @@
 #include "spool/internal.h"
 
 #define EVENTS 50
-#define STALLS 6 /* writes that stall, of a stall that ends */
+#define PREPARED (1 + 3 * EVENTS) /* writes until prepare() is done */
+#define STALLS 6                  /* writes that stall, of a stall that ends */
 
 static size_t open_rows(struct world *w)
 {
@@ -64,8 +65,6 @@ static void one_that_ends(void **state)
     size_t rows = open_rows(w);
     for (int i = 1; i <= STALLS; i++) {
         expect_rest(w, rows);
-        turn(w); /* at once: RocksDB is not even asked */
-        expect_rest(w, rows);
         assert_int_equal(durable, 0);
         w->now = spool_next_deadline(w->sp);
         turn(w);
@@ -105,17 +104,33 @@ static void one_that_does_not(void **state)
     assert_int_equal(world_status(w).counts.done, EVENTS);
 }
 
+/* Commands without a loop wait for it: what they did is all there. */
+static void one_in_a_restore(void **state)
+{
+    struct world *w = *state;
+    struct err e = ERR_NONE;
+
+    world_arrive(w, 1, 1);
+    assert_int_equal(spool_restore(w->sp, w->now - HOURS(1), "test", &e), 0);
+    world_close(w);
+    world_open(w);
+    assert_true(world_status(w).paused_deliver);
+    assert_true(spool_box_next_seq(w->box) > 1000000);
+    assert_int_equal(world_status(w).counts.pending, 1);
+    world_verify(w);
+}
+
 /* ---- the cases ---------------------------------------------------------------------------------- */
 
 #ifdef ENABLE_FAILPOINTS
-/* prepare() makes 1 + 3 * EVENTS commits: the next one stalls. */
-static void run_apart(const char *name, unsigned times, const char *more)
+/* The write with number `at` stalls, `times` times. */
+static void run_apart(const char *name, unsigned at, unsigned times, const char *more)
 {
     struct buf spec = BUF_EMPTY;
     int status;
 
     for (unsigned i = 0; i < times; i++)
-        buf_printf(&spec, "%sstore.stall=errno:11@%d%s", i ? ";" : "", 2 + 3 * EVENTS, more);
+        buf_printf(&spec, "%sstore.stall=errno:11@%u%s", i ? ";" : "", at, more);
     pid_t pid = fork();
     if (pid == 0) {
         setenv("TGSPOOL_FAILPOINTS", buf_str(&spec), 1);
@@ -129,9 +144,9 @@ static void run_apart(const char *name, unsigned times, const char *more)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 #else
-static void run_apart(const char *name, unsigned times, const char *more)
+static void run_apart(const char *name, unsigned at, unsigned times, const char *more)
 {
-    (void)name, (void)times, (void)more;
+    (void)name, (void)at, (void)times, (void)more;
     skip(); /* built without --enable-failpoints */
 }
 #endif
@@ -139,13 +154,20 @@ static void run_apart(const char *name, unsigned times, const char *more)
 static void a_stall_that_ends(void **state)
 {
     (void)state;
-    run_apart("ends", STALLS, "");
+    run_apart("ends", PREPARED + 1, STALLS, "");
 }
 
 static void a_stall_that_does_not_end(void **state)
 {
     (void)state;
-    run_apart("stays", 1, "+");
+    run_apart("stays", PREPARED + 1, 1, "+");
+}
+
+static void a_stall_in_a_restore(void **state)
+{
+    (void)state;
+    for (unsigned at = 3; at <= 6; at++)
+        run_apart("restore", at, STALLS, "");
 }
 
 int main(int argc, char **argv)
@@ -153,15 +175,18 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stall_that_ends),
         cmocka_unit_test(a_stall_that_does_not_end),
+        cmocka_unit_test(a_stall_in_a_restore),
     };
-    const struct CMUnitTest ends[] = {
-        cmocka_unit_test_setup_teardown(one_that_ends, world_setup, world_teardown)};
-    const struct CMUnitTest stays[] = {
-        cmocka_unit_test_setup_teardown(one_that_does_not, world_setup, world_teardown)};
+    static const struct {
+        const char *name;
+        CMUnitTestFunction fn;
+    } cases[] = {{"ends", one_that_ends}, {"stays", one_that_does_not}, {"restore", one_in_a_restore}};
 
-    if (argc == 2 && !strcmp(argv[1], "ends"))
-        return cmocka_run_group_tests(ends, NULL, NULL);
-    if (argc == 2)
-        return cmocka_run_group_tests(stays, NULL, NULL);
+    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(cases); i++) {
+        const struct CMUnitTest one[] = {
+            cmocka_unit_test_setup_teardown(cases[i].fn, world_setup, world_teardown)};
+        if (!strcmp(argv[1], cases[i].name))
+            return cmocka_run_group_tests(one, NULL, NULL);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
