@@ -43,21 +43,28 @@ static void judge(struct spool *sp)
     }
 }
 
+/* Read as a walk of one row. Returns 1, 0 or -1. */
+static int read_row(struct spool *sp, struct err *e)
+{
+    struct key lower = clock_key(), upper = key_after_prefix(lower);
+    struct db_iter *it = db_iter_new(store_db(sp->store), FAMILY_META, key_slice(&lower), key_slice(&upper));
+    bool there = db_iter_valid(it), bad = there && record_clock_decode(db_iter_value(it), &sp->clock) < 0;
+
+    if (db_iter_free(it, e) < 0)
+        return -1;
+    return bad ? err_set(e, EX_DATAERR, "the record of the clock cannot be decoded") : there;
+}
+
 int stepped_load(struct spool *sp)
 {
-    struct key k = clock_key();
     struct err e = ERR_NONE;
-    struct buf v = BUF_EMPTY;
 
     sp->clock = (struct clock_record){.last = sp->now, .back_at = sp->now};
-    int rc = db_get(store_db(sp->store), FAMILY_META, key_slice(&k), &v, &e);
-    if (rc > 0 && record_clock_decode(buf_slice(&v), &sp->clock) < 0)
-        rc = err_set(&e, EX_DATAERR, "the record of the clock cannot be decoded");
+    int rc = read_row(sp, &e);
     if (rc < 0)
         spool_break(sp, &e);
     else if (rc > 0 && !sp->look)
         judge(sp);
-    buf_free(&v);
     return rc < 0 ? -1 : 0;
 }
 
