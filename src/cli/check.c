@@ -294,6 +294,25 @@ static void check_socket(struct check *c)
     free(parent);
 }
 
+/* Whether the daemon, which does not run, could listen there. */
+static void check_listener(struct check *c, const char *what, const char *address)
+{
+    struct err e = ERR_NONE;
+    uint16_t port;
+
+    if (!address)
+        return;
+    int fd = listen_tcp(address, &port, &e);
+    if (fd >= 0) {
+        close(fd);
+        tell(c, GOOD, 0, what, NULL, "%s is free", address);
+    } else {
+        bool other_user = e.exit_code == EX_NOPERM; /* the daemon's may have the right */
+        tell(c, other_user ? DOUBTFUL : BAD, other_user ? 0 : e.exit_code, what, "do what it says", "%s",
+             e.text);
+    }
+}
+
 /* ---- the handlers ------------------------------------------------------------------------------- */
 
 /* The file that execvp would run; NULL and errno: none. To be freed. */
@@ -470,6 +489,11 @@ static void check_all(struct check *c)
     check_store(c, dir_usable);
     check_group(c);
     check_socket(c);
+    if (!c->running) {
+        check_listener(c, "listen.http", c->config->listen_http);
+        check_listener(c, "listen.webhook", c->config->listen_webhook);
+        check_listener(c, "listen.dropin", c->config->listen_dropin);
+    }
     check_alerts(c);
     for (size_t i = 0; i < s->config->n_bots; i++) {
         check_handler(c, &s->config->bots[i]);
@@ -513,7 +537,7 @@ const struct command command_check = {
     .name = "check",
     .arguments = "[--offline]",
     .summary = "whether the config, the store and Telegram are in order",
-    .usage = "Looks at the config and its secrets, the spool, free space, the handlers, and\n"
+    .usage = "Looks at the config and its secrets, the spool, free space, ports, handlers, and\n"
              "asks Telegram (through the proxy, if there is one) for the bot's name, its\n"
              "webhook and how many updates wait there. Takes none of them, and changes\n"
              "nothing.\n",

@@ -217,6 +217,20 @@ static int bind_tcp(const struct ip_port *p, uint16_t *port)
     return fd;
 }
 
+static const char *advice(int why)
+{
+    switch (why) {
+    case EADDRINUSE:
+        return "; end what listens there (ss -ltnp tells), or choose another port";
+    case EADDRNOTAVAIL:
+        return "; this machine has no such address (ip addr tells which it has)";
+    case EACCES:
+        return "; ports below 1024 need root or CAP_NET_BIND_SERVICE: choose a higher one";
+    default:
+        return "";
+    }
+}
+
 int listen_tcp(const char *address, uint16_t *port, struct err *e)
 {
     struct ip_port p;
@@ -226,7 +240,7 @@ int listen_tcp(const char *address, uint16_t *port, struct err *e)
         return err_set(e, EX_CONFIG, "\"%s\" %s; accepted: ADDRESS:PORT", address, why);
     int fd = bind_tcp(&p, port);
     if (fd < 0)
-        err_set(e, errno == EACCES ? EX_NOPERM : EX_UNAVAILABLE, "cannot listen on %s: %s", address,
-                strerror(errno));
+        err_set(e, errno == EACCES ? EX_NOPERM : EX_UNAVAILABLE, "cannot listen on %s: %s%s", address,
+                strerror(errno), advice(errno));
     return fd;
 }

@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import threading
@@ -204,6 +205,19 @@ def test_nothing_to_talk_to(filled):
     filled.stop()
     r = filled.cli("--socket", filled.socket + ".none", "status", code=None)
     assert r.returncode in (EX_UNAVAILABLE, 0)
+
+
+def test_a_port_that_is_taken(spool):
+    """What makes run fail makes check fail."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        spool.configure(deliver="dropin", listen={"dropin": f"127.0.0.1:{port}"})
+        for command, code in (("check", EX_UNAVAILABLE), ("run", EX_UNAVAILABLE)):
+            args = (command, "--offline") if command == "check" else (command,)
+            r = spool.cli(*args, code=None)
+            assert r.returncode == code and "Address already in use; end what listens there" in r.stdout + r.stderr, r
+    r = spool.cli("check", "--offline")
+    assert f"listen.dropin: 127.0.0.1:{port} is free" in r
 
 
 def test_messages_of_a_second_daemon(filled):
