@@ -4,10 +4,15 @@
 #include "net/loop.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <ev.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/err.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 /* libev's clock stands still while the machine is suspended: after it wakes we look again within this time.
@@ -28,8 +33,8 @@ struct on_signal {
 
 struct loop {
     struct ev_loop *ev;
-    ev_check wake;  /* reads the clock before any callback of a turn */
-    ev_timer sleep; /* ends the wait at the next deadline */
+    ev_check wake;           /* reads the clock before any callback of a turn */
+    ev_timer sleep;          /* ends the wait at the next deadline */
     void (*woke)(void *arg); /* NULL: nobody cares */
     void *woke_arg;
     int64_t now;
@@ -68,13 +73,21 @@ static void on_sleep_over(struct ev_loop *ev, ev_timer *w, int revents)
     (void)revents;
 }
 
+/* libev cannot get what it needs from the system, and would abort. */
+static void cannot_wait(const char *what)
+{
+    log_error(NULL, "%s: %s; stopped, what is on disk is unharmed", what, strerror(errno));
+    _exit(EX_OSERR);
+}
+
 struct loop *loop_new(void)
 {
     struct loop *l = xcalloc(1, sizeof(*l));
 
+    ev_set_syserr_cb(cannot_wait);
     l->ev = ev_loop_new(EVFLAG_AUTO);
     if (!l->ev)
-        abort();
+        cannot_wait("cannot make an event loop");
     ev_check_init(&l->wake, on_wake);
     ev_set_priority(&l->wake, EV_MAXPRI);
     l->wake.data = l;
@@ -159,8 +172,7 @@ void loop_free(struct loop *l)
     if (!l)
         return;
     free_later(l);
-    list_each(&l->signals, it)
-    {
+    list_each(&l->signals, it) {
         struct on_signal *s = list_item(it, struct on_signal, link);
         ev_signal_stop(l->ev, &s->watcher);
         free(s);

@@ -115,6 +115,13 @@ static bool give_up_reserve(const struct store *st)
     return true;
 }
 
+/* "No space left on device" also where there is room, but not for one more file. */
+static void tell_no_inodes(const struct store *st, struct err *e)
+{
+    if (db_is_full(e) && reserve_no_inodes(st->dir.path))
+        err_prefix(e, "no inodes are left (df -i)");
+}
+
 /* The only way to the database. Not even tried on a full disk: RocksDB's assertions end the process when its own log,
  * of which an open writes 100 KB, cannot be written. */
 static struct db *open_db(const struct store *st, enum db_mode mode, struct err *e)
@@ -137,6 +144,8 @@ static struct db *open_db(const struct store *st, enum db_mode mode, struct err 
     struct err none = ERR_NONE;
     if (!db && e->exit_code == EX_DATAERR && log_tail_torn(st->dir.db_path, true, &none) > 0)
         db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
+    if (!db)
+        tell_no_inodes(st, e);
     return db;
 }
 
@@ -156,13 +165,16 @@ static void wait_to_reopen(struct store *st, const struct err *why, int64_t now)
 
 void store_fail(struct store *st, const struct err *why, int64_t now)
 {
+    struct err e = *why;
+
     if (st->db) {
         db_close(st->db);
         st->db = NULL;
     }
     st->stalled = st->need_sync = st->behind = false;
     st->sync_at = TIME_NEVER;
-    wait_to_reopen(st, why, now);
+    tell_no_inodes(st, &e);
+    wait_to_reopen(st, &e, now);
     log_error(NULL, "the store failed, nothing was acknowledged, %s: %s",
               st->corrupt ? "it is damaged and stays closed" : "will reopen", st->why);
     move_all(&st->unsynced, &st->running);

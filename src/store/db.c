@@ -70,7 +70,10 @@ bool db_is_full(const struct err *e)
 /* The same of an open, which also meets files that are gone. */
 static void take_open_error(char *message, struct err *e)
 {
-    bool incomplete = strncmp(message, "Invalid argument", 16) == 0 || strncmp(message, "NotFound", 8) == 0 ||
+    /* "Invalid argument: ... IO error: ... Too many open files": a file could not be looked at, and may be well */
+    bool could_not_look = strstr(message, "IO error") != NULL;
+    bool incomplete = (strncmp(message, "Invalid argument", 16) == 0 && !could_not_look) ||
+                      strncmp(message, "NotFound", 8) == 0 ||
                       strstr(message, "No such file or directory") != NULL;
 
     db_take_error(message, e, "cannot open the database");

@@ -69,6 +69,13 @@ int64_t reserve_free(const char *dir)
     return (int64_t)(geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * (int64_t)fs.f_frsize;
 }
 
+bool reserve_no_inodes(const char *dir)
+{
+    struct statvfs fs;
+
+    return statvfs(dir, &fs) == 0 && fs.f_files > 0 && fs.f_favail == 0; /* 0 files: it has no such limit */
+}
+
 bool reserve_drop(const char *dir)
 {
     char *path = path_in(dir);

@@ -17,6 +17,8 @@ int64_t reserve_size(const char *dir);
 int reserve_set(const char *dir, int64_t bytes, struct err *e);
 /* What is free to this process on the file system of dir, in bytes; INT64_MAX if nobody can tell. */
 int64_t reserve_free(const char *dir);
+/* Whether the file system of dir takes no new file, whatever room it has. */
+bool reserve_no_inodes(const char *dir);
 /* Gives the room back. Returns whether there was any. */
 bool reserve_drop(const char *dir);
 

@@ -1,6 +1,6 @@
 /* Environment: TGSPOOL_POWER_DIR, the watched directory; TGSPOOL_POWER_JOURNAL, a file to append to, of which several
  * processes may have a share; TGSPOOL_POWER_CUT=N, the operation (from 1) of this process that never happens;
- * TGSPOOL_POWER_FAULT=OPERATION:PATTERN:ERRNO:N:COUNT, an operation that fails on paths like PATTERN (of fnmatch, below the
+ * TGSPOOL_POWER_FAULT=OPERATION:PATTERN:ERRNO:N:COUNT, an operation (* is any) that fails on paths like PATTERN (of fnmatch, below the
  * directory), from its N-th on, COUNT times (0: for ever); a sync with ERRNO -1 says that it succeeded, and did nothing. */
 #include "journal.h"
 
@@ -82,7 +82,7 @@ const char *journal_root(void)
 
 static int fails(enum operation op, const char *path)
 {
-    if (!fault.operation || strcmp(fault.operation, names[op]) ||
+    if (!fault.operation || (strcmp(fault.operation, "*") && strcmp(fault.operation, names[op])) ||
         fnmatch(fault.pattern, path + strlen(root) + 1, 0))
         return 0;
     long n = ++fault.seen - fault.from;

@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	tests/power/rounds.py \
 	tests/power/stage.py \
 	tests/power/test_faults.py \
+	tests/power/test_limits.py \
 	tests/power/test_power.py
 
 # What takes longer than make check may: 200 rounds instead of 20; each fault at each of its places.
