@@ -245,7 +245,7 @@ static int on_scalar(struct scan *s, struct slice text, bool number, bool is_tru
     } else {
         update_begin(s);
         s->start = s->last_end;
-        while (s->start < s->bytes.n && strchr(" \t\r\n,", s->bytes.p[s->start]))
+        while (s->start < s->bytes.n && (yajl_is_blank(s->bytes.p[s->start]) || s->bytes.p[s->start] == ','))
             s->start++;
         update_end(s);
     }
@@ -396,7 +396,7 @@ int update_parse(struct slice bytes, struct update *out)
     struct scan s = {.bytes = bytes};
     size_t first = 0;
 
-    while (first < bytes.n && strchr(" \t\r\n", bytes.p[first]))
+    while (first < bytes.n && yajl_is_blank(bytes.p[first]))
         first++;
     if (first == bytes.n || bytes.p[first] != '{' || scan_run(&s) < 0)
         return -1;

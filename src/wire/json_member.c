@@ -79,11 +79,6 @@ static int on_key(void *ctx, const unsigned char *p, size_t n)
     return 1;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 int json_member_bytes(struct slice object, const char *name, struct slice *out)
 {
     static const yajl_callbacks callbacks = {on_scalar, on_bool, NULL,     NULL,    on_number, on_text,
@@ -96,13 +91,13 @@ int json_member_bytes(struct slice object, const char *name, struct slice *out)
               yajl_complete_parse(f.parser) == yajl_status_ok;
     yajl_free(f.parser);
     size_t first = 0;
-    while (first < object.n && is_blank(object.p[first]))
+    while (first < object.n && yajl_is_blank(object.p[first]))
         first++;
     if (!ok || first == object.n || object.p[first] != '{')
         return -2;
     if (!f.found)
         return -1;
-    while (f.from < f.to && (is_blank(object.p[f.from]) || object.p[f.from] == ':'))
+    while (f.from < f.to && (yajl_is_blank(object.p[f.from]) || object.p[f.from] == ':'))
         f.from++;
     *out = slice_make(object.p + f.from, f.to - f.from);
     return 0;
