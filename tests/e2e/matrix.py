@@ -47,7 +47,7 @@ def reference(intake, delivery):
     """A run without a crash: keeps all promises, and says how often each failpoint was passed."""
     if intake == "act":
         return matrix_acts.reference(delivery)
-    run = Run(intake, delivery)
+    run = Run(intake, delivery, slow=True)
     try:
         run.feed()
         if run.handling:
@@ -63,24 +63,24 @@ def reference(intake, delivery):
 
 
 # What strikes only on the way back from another failure, which is made too.
-START = {"store.before_marker"}  # when it is made, which ends the start
-BACK = {"store.open": "store.open=errno:%d@2;store.write=errno:5@3", "spool.recover": "spool.recover=errno:%d@1;store.write=errno:5@3"}
+BACK = {"store.open": 2, "spool.recover": 1}  # at which pass: the first open is the start's
+START = {"store.before_marker"}  # when a spool is made, which ends the start
 
 
 def strike(cell):
     """The environment's text for a cell."""
     if not cell.errno:
         return f"{cell.point}=crash@{cell.at}"
-    if cell.point in BACK:
-        return BACK[cell.point] % cell.errno
-    return f"{cell.point}=errno:{cell.errno}@{cell.at}"
+    spec = f"{cell.point}=errno:{cell.errno}@{cell.at}"
+    return spec + ";store.write=errno:5@3" if cell.point in BACK and cell.intake != "act" else spec
 
 
 def run_cell(cell, more="", patience=PATIENCE):
     """Returns what is wrong, as sentences; None if the failpoint was not reached."""
     if cell.intake == "act":
-        return matrix_acts.run(cell.delivery, strike(cell))
-    run = Run(cell.intake, cell.delivery, patience, "20ms" if cell.point in ("store.sync", "store.synced") else "always")
+        return matrix_acts.run(cell, strike(cell))
+    run = Run(cell.intake, cell.delivery, patience, "20ms" if cell.point in ("store.sync", "store.synced") else "always",
+              slow=cell.point.endswith("expired"))
     try:
         return live(run, cell, more)
     except AssertionError as e:
@@ -113,7 +113,7 @@ def run_sure(cell):
     wrong = run_cell(cell)
     for _ in range(2):
         if wrong is None:
-            cell = cell._replace(at=1)
+            cell = cell._replace(at=BACK.get(cell.point, 1) if cell.errno else 1)
             wrong = run_cell(cell)
     return cell, ["it was not reached"] if wrong is None else wrong
 
@@ -129,7 +129,10 @@ def references():
     return dict(zip(pairs, in_parallel(lambda p: reference(*p), pairs)))
 
 
-def ats(passes):
+def ats(point, intake, passes):
+    """At which passes it strikes. Syncs come more often in a cell about them than in others."""
+    if intake != "act" and point in ("store.sync", "store.synced"):
+        return (1, 5)
     return sorted({1, max(1, passes // 2)})
 
 
@@ -137,16 +140,24 @@ def crash_cells(passed):
     """Every cell there is."""
     names = {p.name for p in failpoints.places()}
     return [Cell(point, at, *pair) for pair, passes in passed.items() for point in sorted(passes) if point in names
-            for at in ats(passes[point])]
+            for at in ats(point, pair[0], passes[point])]
 
 
 def fault_cells(passed):
-    """The daemon's calls that can fail, on a disk that is full (28) or broken (5)."""
+    """The calls that can fail, of the daemon and of commands, on a disk that is full (28) or broken (5)."""
     fails = {p.name for p in failpoints.places() if p.fails}
-    return [Cell(point, at, *pair, errno)
-            for pair, passes in passed.items() if pair[0] != "act"
-            for point in sorted(fails & set(passes) - START | set(BACK)) if not asks_for_more(point)
-            for at in ((1,) if point in BACK else ats(passes[point])) for errno in (5, 28)]
+    cells = []
+    for (intake, delivery), passes in passed.items():
+        if intake == "act" and delivery in matrix_acts.IN_DAEMON:
+            continue
+        if intake == "act":
+            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
+        else:
+            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes) - START}
+            found.update({point: (at,) for point, at in BACK.items()})
+        cells += [Cell(point, at, intake, delivery, errno) for point in sorted(found) for at in found[point]
+                  for errno in (5, 28)]
+    return cells
 
 
 def sample(cells, turn, acts=False):

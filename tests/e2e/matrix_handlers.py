@@ -6,7 +6,7 @@ import json
 import threading
 import time
 
-from harness import TOKEN, Record
+from harness import TOKEN, Record, wait_until
 
 PATIENCE = 60
 NOT_NOW = (OSError, http.client.HTTPException, ValueError)  # of a daemon that is away
@@ -62,10 +62,13 @@ for e in requests():
 class Handling:
     """A program of the test's own that takes events: it writes the record and knows what it did for the first time."""
 
-    def __init__(self, spool):
-        self.spool, self.lock, self.over = spool, threading.Lock(), threading.Event()
-        self.firsts, self.acked, self.busy = set(), set(), 0
+    def __init__(self, spool, slow):
+        self.spool, self.slow, self.lock, self.over = spool, slow, threading.Lock(), threading.Event()
+        self.firsts, self.acked, self.connections = set(), set(), 0
         self.thread = None
+
+    def come_to_rest(self):
+        pass
 
     def first(self, word):
         with self.lock:
@@ -91,8 +94,8 @@ class Handling:
 class Http(Handling):
     """A webhook of a bot."""
 
-    def __init__(self, spool):
-        super().__init__(spool)
+    def __init__(self, spool, slow):
+        super().__init__(spool, slow)
         handling = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -100,30 +103,59 @@ class Http(Handling):
 
             def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
-                with handling.lock:
-                    handling.busy += 1
                 try:
                     status, headers = handling.answer(self.headers)
-                    if status:
+                    if not status:
+                        handling.hang(headers["hang"])
+                        self.close_connection = True
+                    else:
                         self.send_response(status)
                         for name, value in headers.items():
                             self.send_header(name, value)
                         self.send_header("Content-Length", "0")
                         self.end_headers()
-                    else:
-                        self.close_connection = True
                 except OSError:
                     self.close_connection = True
-                with handling.lock:
-                    handling.busy -= 1
+
+            def do_GET(self):
+                self.send_response(204)
+                self.end_headers()
 
             def log_message(self, *args):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def process_request(self, request, client_address):
+                handling.count(1)
+                super().process_request(request, client_address)
+
+            def process_request_thread(self, request, client_address):
+                super().process_request_thread(request, client_address)
+                handling.count(-1)
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *args: None  # of a daemon that died
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+
+    def hang(self, seconds):
+        """What hangs does nothing any more, whoever waits for it."""
+        self.count(-1)
+        self.over.wait(seconds)
+        self.count(1)
+
+    def count(self, n):
+        with self.lock:
+            self.connections += n
+
+    def come_to_rest(self):
+        """What a daemon asked that is dead by now is still to be read. Connections are taken in their order, and each ends
+        when all that it brought is done."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=PATIENCE)
+        connection.request("GET", "/")
+        connection.getresponse().read()
+        connection.close()
+        wait_until(lambda: not self.connections, "its requests are answered", PATIENCE)
 
     def answer(self, headers):
         e = {f: headers.get("X-Tgspool-" + f.replace("_", "-"), "") for f in Record.FIELDS}
@@ -142,8 +174,7 @@ class Http(Handling):
         if chat == WAIT:
             return 500, {"Retry-After": "600"}
         if (chat == SLOW and e["kind"] == "message" and self.first("slow")) or (chat == HELD and self.first("held")):
-            self.over.wait(2)
-            return 0, {}
+            return 0, {"hang": 8}
         if chat == SLOW and e["kind"] == "message":
             self.over.wait(0.3)
         self.record("end", e)
@@ -196,7 +227,7 @@ class Pull(Handling):
         while not self.over.is_set():
             try:
                 status, answer = self.spool.api("POST", "/v1/claim", {"bot": "shop", "max": 2, "wait": "200ms",
-                                                                      "lease": "1s"}, timeout=5)
+                                                                      "lease": "3s"}, timeout=5)
             except NOT_NOW:
                 status, answer = 0, {}
             for e in answer.get("events", []) if status == 200 else []:
@@ -208,8 +239,8 @@ class Pull(Handling):
 class Dropin(Handling):
     """A bot that polls the drop-in API, as libraries do: its offset outlives the daemon."""
 
-    def __init__(self, spool):
-        super().__init__(spool)
+    def __init__(self, spool, slow):
+        super().__init__(spool, slow)
         self.taken = set()
         self.ids = {}  # of updates by their text
 
@@ -221,7 +252,8 @@ class Dropin(Handling):
 
     def run(self):
         offset, connection = 0, http.client.HTTPConnection("127.0.0.1", self.spool.dropin, timeout=10)
-        self.over.wait(1.5)  # by then what expires has expired
+        if self.slow:
+            self.over.wait(1.5)  # by then what expires has expired
         while not self.over.is_set():
             try:
                 status, answer = self.get_updates(connection, offset)
@@ -235,7 +267,8 @@ class Dropin(Handling):
                 self.acked |= self.taken  # the offset confirmed them
             for u in answer["result"]:
                 kind = next(k for k in u if k != "update_id")
-                i = self.ids[u[kind]["text"]]  # served under an id that only grows, maybe another one
+                # Served under an id that only grows, maybe another one; and maybe sooner than the injection is answered.
+                i = wait_until(lambda text=u[kind]["text"]: self.ids.get(text), "an update of ours")
                 e = {"id": f"shop/{i}", "attempt": 1, "lane": f"chat:{u[kind]['chat']['id']}", "kind": kind, "key": "-",
                      "update_id": i}
                 self.record("start", e)
