@@ -63,8 +63,9 @@ def reference(intake, delivery):
 
 
 # What strikes only on the way back from another failure, which is made too.
-BACK = {"store.open": 2, "spool.recover": 1}  # at which pass: the first open is the start's
-START = {"store.before_marker"}  # when a spool is made, which ends the start
+BACK = ("store.open", "spool.recover")
+# Failures that end a start are none to recover from: the first pass that is behind it, if there is one.
+BEHIND_START = {"store.open": 2, "file.rename": 2, "store.before_marker": None}
 
 
 def strike(cell):
@@ -113,7 +114,7 @@ def run_sure(cell):
     wrong = run_cell(cell)
     for _ in range(2):
         if wrong is None:
-            cell = cell._replace(at=BACK.get(cell.point, 1) if cell.errno else 1)
+            cell = cell._replace(at=BEHIND_START.get(cell.point, 1) if cell.errno and cell.intake != "act" else 1)
             wrong = run_cell(cell)
     return cell, ["it was not reached"] if wrong is None else wrong
 
@@ -153,8 +154,8 @@ def fault_cells(passed):
         if intake == "act":
             found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
         else:
-            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes) - START}
-            found.update({point: (at,) for point, at in BACK.items()})
+            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
+            found.update({"spool.recover": (1,), **{point: (at,) if at else () for point, at in BEHIND_START.items()}})
         cells += [Cell(point, at, intake, delivery, errno) for point in sorted(found) for at in found[point]
                   for errno in (5, 28)]
     return cells

@@ -131,6 +131,7 @@ class Run:
         """The last life: it finishes what there is, and is killed."""
         self.spool.start(wait=False)
         if not any(chat == HELD for chat, _ in self.fed.values()):
+            self.hold_no_more()
             self.inject(HELD)
         self.wait(self.settled, "all is handled in the end")
         self.boxes()  # answered after the commit of what was seen
@@ -149,6 +150,12 @@ class Run:
             except ProcessLookupError:
                 pass
         return self.spool.process.wait(PATIENCE)
+
+    def hold_no_more(self):
+        """The one that was to be held until a stop comes now, and is held by nobody."""
+        self.spool.write("first-held", "")
+        if self.handling:
+            self.handling.first("held")
 
     def die(self):
         if self.alive():

@@ -9,7 +9,7 @@ SRC = os.path.abspath(os.environ.get("srcdir") or os.path.join(os.path.dirname(_
 Point = collections.namedtuple("Point", "name path line fails")
 
 # Switches: they bend what the program does and are no place in its work.
-SWITCHES = re.compile(r"break\.|alert\.impatient$|request\.impatient$")
+SWITCHES = re.compile(r"break\.|alert\.(?:impatient|hurry)$|request\.impatient$")
 
 ONE = re.compile(r'(\(void\))?FAILPOINT\("([^"]+)"\)')
 EACH = re.compile(r'(\(void\))?FAILPOINT_EACH\("([^"]+)"')
