@@ -129,9 +129,9 @@ class Run:
 
     def live_on(self):
         """The last life: it finishes what there is, and is killed."""
+        self.hold_no_more()
         self.spool.start(wait=False)
         if not any(chat == HELD for chat, _ in self.fed.values()):
-            self.hold_no_more()
             self.inject(HELD)
         self.wait(self.settled, "all is handled in the end")
         self.boxes()  # answered after the commit of what was seen
@@ -152,7 +152,7 @@ class Run:
         return self.spool.process.wait(PATIENCE)
 
     def hold_no_more(self):
-        """The one that was to be held until a stop comes now, and is held by nobody."""
+        """The one that was to be held until a stop is held by nobody now, whether it had come so far or not."""
         self.spool.write("first-held", "")
         if self.handling:
             self.handling.first("held")
