@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/db_handle.h"
+#include "store/log_tail.h"
 
 /* What differs from family to family. */
 static const struct family_setting {
@@ -191,6 +192,11 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
 
     if (FAILPOINT("store.open")) {
         err_set(e, EX_IOERR, "cannot open the database: failpoint");
+        free(db);
+        return NULL;
+    }
+    if ((mode == DB_OPEN || mode == DB_LOOK) && log_has_hole(path)) {
+        err_set(e, EX_DATAERR, "cannot open the database: Corruption: zeros in the middle of its log");
         free(db);
         return NULL;
     }

@@ -45,6 +45,18 @@ static bool has_unwritten_sector(struct slice file, size_t from)
     return false;
 }
 
+/* Where behind a piece that is not whole, of whose length nothing is known, the next whole one begins; else end. */
+static size_t next_whole(const unsigned char *file, size_t at, size_t end)
+{
+    struct log_piece piece;
+
+    for (at++; end - at >= LOG_HEADER; at++)
+        if (file[at + 6] >= PIECE_FULL && file[at + 6] <= PIECE_LAST &&
+            log_piece_read(file + at, end - at, &piece) == LOG_PIECE_WHOLE)
+            return at;
+    return end;
+}
+
 /* Takes one block. inside: within a record whose beginning was whole. */
 static void take_block(struct tail *t, const unsigned char *file, size_t at, size_t end, bool *inside)
 {
@@ -61,8 +73,7 @@ static void take_block(struct tail *t, const unsigned char *file, size_t at, siz
             t->bad_at = t->zeros_at != SIZE_MAX ? t->zeros_at : at;
         if (state != LOG_PIECE_WHOLE) {
             *inside = false;
-            if (!piece.size)
-                return;
+            piece.size = next_whole(file, at, end) - at;
             continue;
         }
         if (piece.type == PIECE_FIRST)
@@ -190,4 +201,49 @@ int log_tail_torn(const char *db_path, bool cut, struct err *e)
     buf_free(&name);
     free(path);
     return torn;
+}
+
+/* ---- holes -------------------------------------------------------------------------------------- */
+
+static bool has_hole(struct slice file)
+{
+    const unsigned char *p = (const unsigned char *)file.p;
+    size_t size;
+
+    for (size_t block = 0; block < file.n; block += LOG_BLOCK) {
+        size_t end = file.n - block < LOG_BLOCK ? file.n : block + LOG_BLOCK;
+        for (size_t at = block; end - at >= LOG_HEADER; at += size) {
+            if (p[at + 4] == 0 && p[at + 5] == 0 && p[at + 6] == PIECE_NONE)
+                return !all_zero(p + at, file.n - at);
+            size = LOG_HEADER + (p[at + 4] | (size_t)p[at + 5] << 8);
+            if (size > end - at)
+                break; /* RocksDB finds that */
+        }
+    }
+    return false;
+}
+
+static int look_for_hole(void *arg, const char *name, struct err *e)
+{
+    const char *dot = strrchr(name, '.');
+    struct buf file = BUF_EMPTY;
+    bool hole = false;
+
+    if (dot && !strcmp(dot, ".log")) {
+        char *path = xasprintf("%s/%s", (const char *)arg, name);
+        hole = file_read(path, FILE_MAX, &file, e) == 0 && has_hole(buf_slice(&file));
+        buf_free(&file);
+        free(path);
+    }
+    return hole; /* 1 ends the walk */
+}
+
+bool log_has_hole(const char *db_path)
+{
+    struct err none = ERR_NONE;
+    char *path = xstrdup(db_path);
+    bool hole = dir_each(path, look_for_hole, path, &none) > 0;
+
+    free(path);
+    return hole;
 }

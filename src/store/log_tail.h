@@ -12,4 +12,8 @@
  * flipped bit even in the last record, is none of ours. Returns how many files are torn, or -1 and e. */
 int log_tail_torn(const char *db_path, bool cut, struct err *e);
 
+/* Whether some log of the database has zeros instead of a record, with more behind. RocksDB passes by what follows in that
+ * block without a word. Reads no more than the heads of pieces. False also where a file cannot be read: its opening tells. */
+bool log_has_hole(const char *db_path);
+
 #endif

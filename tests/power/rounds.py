@@ -1,6 +1,7 @@
 """Rounds: a run that ends by a power cut at some operation, the disks that may be left, and what must hold on them. Each
 kind of round has its own work, so that all that the daemon keeps on disk is met."""
 import contextlib
+import os
 import shutil
 
 from harness import free_port, wait_until
@@ -126,7 +127,30 @@ def restore(seed):
             s.check_backup()
 
 
-KINDS = (poll, webhook, tables, archive, backup, restore, grouped)
+def migrate(seed):
+    """A cut while a spool of an older schema is brought to ours: it goes on, and its checkpoint is there when it is done."""
+    with staged(seed) as s:
+        s.start()
+        s.load(seconds=0.3)
+        s.power_off()
+        s.believed()
+        marker = os.path.join(s.spool.data, "SPOOL")
+        with open(marker, "w", encoding="ascii") as f:
+            f.write("tgspool spool; schema 1\n")
+        s.begin()
+        with contextlib.suppress(Died):
+            s.start(cut=s.rng.randint(1, 150))
+        s.power_off()
+        d = s.disk_after()
+        for make, args in ((d.strict, ()), (d.torn, (s.rng,)), (d.torn, (s.rng,))):
+            s.put(make, *args)
+            with open(marker, encoding="ascii") as f:
+                if f.read().endswith(" 2\n"):
+                    s.spool.cli("verify", os.path.join(s.spool.data, "before-schema-1"))
+        s.goes_on()
+
+
+KINDS = (poll, webhook, tables, archive, backup, restore, grouped, migrate)
 
 
 def run(seed):

@@ -194,11 +194,11 @@ if not SANITIZED:  # whose shadow takes terabytes of addresses
         with open(f"/proc/{spool.process.pid}/statm", encoding="ascii") as f:
             have = int(f.read().split()[0]) * os.sysconf("SC_PAGESIZE")
         resource.prlimit(spool.process.pid, resource.RLIMIT_AS, (have + MB, have + MB))
-        api.generate(400, chats=3, size=60000)
+        api.generate(250, chats=3, size=60000)
         wait_until(lambda: spool.process.poll() is not None, "it ends", 60)
         assert spool.process.returncode in (71, -signal.SIGABRT) and "memory" in spool.log()[-500:]
         spool.start()
-        spool.wait_counts(pending=450, timeout=90)
-        acknowledge(spool, 450)
+        spool.wait_counts(pending=300, timeout=90)
+        acknowledge(spool, 300)
         spool.stop()
         assert spool.cli_json("verify")["faults"] == 0

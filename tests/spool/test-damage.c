@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "store/db.h"
+#include "store/log_piece.h"
 #include "wire/keys.h"
 #include "world.h"
 
@@ -257,6 +258,33 @@ static void a_tail_with_unwritten_sectors(void **state)
     }
 }
 
+/* A sector that lost what was in it, where a record began: RocksDB would pass by all up to the next block. */
+static void a_hole_in_the_log(void **state)
+{
+    static const char zeros[512];
+    static char paths[8][300];
+    struct buf log = BUF_EMPTY;
+    struct log_piece piece;
+    struct err e;
+    size_t at = 0;
+
+    fill(*state, false);
+    copy_all(*state);
+    assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+    assert_int_equal(file_read(paths[0], 16 << 20, &log, NULL), 0);
+    assert_true(log.n > 8192 && log.n < LOG_BLOCK);
+    while (at < 4096) {
+        assert_int_equal(log_piece_read((unsigned char *)log.p + at, log.n - at, &piece), LOG_PIECE_WHOLE);
+        at += piece.size;
+    }
+    int fd = open(paths[0], O_WRONLY);
+    assert_int_equal(pwrite(fd, zeros, sizeof(zeros), (off_t)at), sizeof(zeros));
+    close(fd);
+    assert_null(open_at(copy, &e));
+    assert_int_equal(e.exit_code, EX_DATAERR);
+    buf_free(&log);
+}
+
 /* A kill in the middle of a write: what was not whole was not acknowledged. */
 static void a_torn_tail(void **state)
 {
@@ -339,6 +367,7 @@ int main(void)
         TEST(a_bit_in_a_table),
         TEST(a_bit_in_the_log),
         TEST(a_tail_with_unwritten_sectors),
+        TEST(a_hole_in_the_log),
         TEST(a_torn_tail),
         TEST(a_file_is_gone),
         TEST(a_record_that_cannot_be_decoded),
