@@ -23,7 +23,10 @@ struct tail {
     size_t good;       /* where the last of them ends */
     size_t zeros_at;   /* where zeros begin instead of a piece; SIZE_MAX: none, as for the next */
     size_t bad_at;     /* where the first piece that is not whole begins, or the zeros, if more follows */
+    size_t bad_end;    /* where that ends: the next whole piece, or the end */
     bool whole_behind; /* a record after that one */
+    size_t begun;      /* where the record that is looked at begins */
+    size_t last_at;    /* where the last whole record begins */
 };
 
 static bool all_zero(const unsigned char *p, size_t n)
@@ -31,10 +34,10 @@ static bool all_zero(const unsigned char *p, size_t n)
     return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* Whether from `from` on a sector, or what the file has of it there, is zeros. */
-static bool has_unwritten_sector(struct slice file, size_t from)
+/* Whether a sector that begins before `to`, or what the file has of it from `from` on, is zeros. */
+static bool has_unwritten_sector(struct slice file, size_t from, size_t to)
 {
-    for (size_t at = from; at < file.n;) {
+    for (size_t at = from; at < to;) {
         size_t end = (at / SECTOR + 1) * SECTOR;
         if (end > file.n)
             end = file.n;
@@ -66,16 +69,25 @@ static void take_block(struct tail *t, const unsigned char *file, size_t at, siz
         enum log_piece_state state = log_piece_read(file + at, end - at, &piece);
         if (state == LOG_PIECE_NOTHING && all_zero(file + at, end - at)) {
             t->zeros_at = t->zeros_at == SIZE_MAX ? at : t->zeros_at;
+            if (*inside && t->bad_at == SIZE_MAX) { /* the rest of a record */
+                t->bad_at = at;
+                t->bad_end = end;
+            }
             *inside = false;
             return;
         }
-        if (t->bad_at == SIZE_MAX && (t->zeros_at != SIZE_MAX || state != LOG_PIECE_WHOLE))
+        size_t next = state == LOG_PIECE_WHOLE ? at + piece.size : next_whole(file, at, end);
+        if (t->bad_at == SIZE_MAX && (t->zeros_at != SIZE_MAX || state != LOG_PIECE_WHOLE)) {
             t->bad_at = t->zeros_at != SIZE_MAX ? t->zeros_at : at;
+            t->bad_end = t->zeros_at != SIZE_MAX ? at : next;
+        }
         if (state != LOG_PIECE_WHOLE) {
             *inside = false;
-            piece.size = next_whole(file, at, end) - at;
+            piece.size = next - at;
             continue;
         }
+        if (piece.type == PIECE_FIRST || piece.type == PIECE_FULL)
+            t->begun = at;
         if (piece.type == PIECE_FIRST)
             *inside = true;
         bool ends =
@@ -84,11 +96,19 @@ static void take_block(struct tail *t, const unsigned char *file, size_t at, siz
             continue;
         *inside = false;
         t->whole++;
+        t->last_at = t->begun;
         if (t->bad_at == SIZE_MAX)
             t->good = at + piece.size;
         else
             t->whole_behind = true;
     }
+}
+
+/* unsynced: so far behind it there may be whole records. */
+static bool is_torn(const struct tail *t, struct slice file, size_t unsynced)
+{
+    return t->bad_at != SIZE_MAX && has_unwritten_sector(file, t->bad_at, t->bad_end) &&
+           (!t->whole_behind || t->last_at - t->bad_at <= unsynced);
 }
 
 static struct tail look(struct slice file)
@@ -114,8 +134,9 @@ static int cut_off(const char *path, size_t size, struct err *e)
     return rc;
 }
 
-/* One file. *whole: the records before what is torn. Returns 1 if it is torn, 0, or -1 and e. */
-static int look_at_file(const char *db_path, const char *name, bool cut, size_t *whole, struct err *e)
+/* One file. *whole: its records. Returns 1 if it is torn, 0, or -1 and e. */
+static int look_at_file(const char *db_path, const char *name, size_t unsynced, bool cut, size_t *whole,
+                        struct err *e)
 {
     char *path = xasprintf("%s/%s", db_path, name);
     struct buf file = BUF_EMPTY;
@@ -124,13 +145,13 @@ static int look_at_file(const char *db_path, const char *name, bool cut, size_t 
     if (rc == 0) {
         struct tail t = look(buf_slice(&file));
         *whole = t.whole;
-        rc = t.bad_at != SIZE_MAX && !t.whole_behind && has_unwritten_sector(buf_slice(&file), t.bad_at);
+        rc = is_torn(&t, buf_slice(&file), unsynced);
         if (rc && cut && cut_off(path, t.good, e) < 0)
             rc = -1;
         if (rc > 0 && cut)
             log_warn(
                 NULL,
-                "the end of %s is torn, as a power cut leaves it: %zu bytes that were never synced are gone",
+                "the end of %s is torn, as a power cut leaves it: %zu bytes are gone, which were not synced",
                 name, file.n - t.good);
     }
     buf_free(&file);
@@ -173,7 +194,7 @@ static int look_at_logs(const char *db_path, bool cut, struct err *e)
         if (n.found < 0)
             return torn;
         snprintf(name, sizeof(name), "%06lld.log", (long long)n.found);
-        int rc = look_at_file(db_path, name, cut, &whole, e);
+        int rc = look_at_file(db_path, name, LOG_UNSYNCED_MAX, cut, &whole, e);
         if (rc < 0)
             return -1;
         torn += rc;
@@ -191,7 +212,7 @@ int log_tail_torn(const char *db_path, bool cut, struct err *e)
 
     if (torn == 0) {
         char *manifest = xasprintf("%.*s", (int)strcspn(buf_str(&name), "\n/"), buf_str(&name));
-        torn = look_at_file(db_path, manifest, cut, &whole, e);
+        torn = look_at_file(db_path, manifest, 0, cut, &whole, e);
         free(manifest);
     }
     if (torn >= 0) {
