@@ -3,7 +3,6 @@
 #include "../unit/unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/tree.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "store/dir.h"
@@ -706,18 +706,10 @@ static int setup(void **state)
     return rc ? -1 : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
-{
-    (void)st;
-    (void)flag;
-    (void)f;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     (void)state;
-    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(dir, NULL);
     buf_free(&out);
     buf_free(&err);
     return 0;

@@ -3,7 +3,6 @@
 #include "../unit/unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/tree.h"
 #include "ops/archive.h"
 
 #define NOON (INT64_C(20787) * HOURS(24) + HOURS(12)) /* of 2026-11-30 */
@@ -53,20 +53,12 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
-{
-    (void)st;
-    (void)flag;
-    (void)f;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct stage *s = *state;
 
     archive_free(s->archive);
-    nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(s->dir, NULL);
     free(s);
     return 0;
 }

@@ -1,10 +1,10 @@
 /* The stage of the spool tests; see world.h. */
 #include "world.h"
 
-#include <ftw.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/tree.h"
 
 static void on_happened(void *arg, const struct spool_happening *h)
 {
@@ -85,21 +85,13 @@ int world_setup(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
-{
-    (void)st;
-    (void)flag;
-    (void)f;
-    return remove(path);
-}
-
 int world_teardown(void **state)
 {
     struct world *w = *state;
 
     if (w->sp)
         world_close(w);
-    nftw(w->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(w->dir, NULL);
     free(w);
     return 0;
 }
