@@ -50,16 +50,22 @@ enum acted spool_replay(struct spool_box *b, uint64_t seq, const char *who, uint
     return rc;
 }
 
+/* ACTED: it is there, and class and state are filled. */
+static enum acted find(struct spool_box *b, uint64_t seq, enum ended_class *c, struct state_record *r)
+{
+    int there = spool_usable(b->sp) ? row_find_state(b, seq, c, r) : -1;
+
+    return there < 0 ? ACT_FAILED : there ? ACTED : ACT_UNKNOWN;
+}
+
 enum acted spool_discard_later(struct spool_box *b, uint64_t seq, const char *who)
 {
     struct state_record r;
     enum ended_class c;
 
-    int there = spool_usable(b->sp) ? row_find_state(b, seq, &c, &r) : -1;
-    if (there < 0)
-        return ACT_FAILED;
-    if (!there)
-        return ACT_UNKNOWN;
+    enum acted found = find(b, seq, &c, &r);
+    if (found != ACTED)
+        return found;
     if (c != CLASS_UNFINISHED || r.st.state != STATE_PROCESSING)
         return ACT_BUSY;
     r.st.reason = REASON_DISCARDED;
@@ -93,11 +99,9 @@ enum acted spool_discard(struct spool_box *b, uint64_t seq, bool force, const ch
     struct state_record r;
     enum ended_class c;
 
-    int there = spool_usable(b->sp) ? row_find_state(b, seq, &c, &r) : -1;
-    if (there < 0)
-        return ACT_FAILED;
-    if (!there)
-        return ACT_UNKNOWN;
+    enum acted found = find(b, seq, &c, &r);
+    if (found != ACTED)
+        return found;
     if (c == CLASS_DONE)
         return ACT_ENDED;
     if (c == CLASS_DEAD)
