@@ -40,8 +40,7 @@ struct store {
     struct list unsynced; /* durable waiters of batches that are written but not synced */
     struct list running;  /* being called */
     bool need_sync;       /* the open batch has durable waiters */
-    bool behind;          /* of what is written, something is not synced */
-    size_t behind_bytes;  /* so much, about */
+    size_t behind;        /* bytes, about, that are written and not synced */
     bool stalled;
     int64_t stalled_since, stalled_until;
     int64_t sync_at; /* when unsynced is to be synced */
@@ -172,8 +171,8 @@ void store_fail(struct store *st, const struct err *why, int64_t now)
         db_close(st->db);
         st->db = NULL;
     }
-    st->stalled = st->need_sync = st->behind = false;
-    st->behind_bytes = 0;
+    st->stalled = st->need_sync = false;
+    st->behind = 0;
     st->sync_at = TIME_NEVER;
     tell_no_inodes(st, &e);
     wait_to_reopen(st, &e, now);
@@ -321,7 +320,7 @@ static enum store_result write_batch(struct store *st, int64_t now)
     bool empty = db_batch_ops(st->db) == 0;
     size_t bytes = db_batch_bytes(st->db);
 
-    if (st->sync != SYNC_OFF && st->behind_bytes + bytes > LOG_UNSYNCED_MAX)
+    if (st->sync != SYNC_OFF && st->behind + bytes > LOG_UNSYNCED_MAX)
         sync = true;
     if (FAILPOINT("break.callback_before_sync"))
         sync = false;
@@ -331,8 +330,7 @@ static enum store_result write_batch(struct store *st, int64_t now)
     if (w == DB_WRITTEN && empty && sync && st->behind) { /* they may wait for what an earlier batch wrote */
         w = db_sync(st->db, &e) < 0 ? DB_FAILED : DB_WRITTEN;
         st->stats.syncs += w == DB_WRITTEN;
-        st->behind = false;
-        st->behind_bytes = 0;
+        st->behind = 0;
     }
     if (w == DB_STALLED) {
         if (!st->stalled) {
@@ -357,8 +355,7 @@ static enum store_result write_batch(struct store *st, int64_t now)
     }
     st->stalled = st->need_sync = false;
     if (!empty) {
-        st->behind = !sync;
-        st->behind_bytes = sync ? 0 : st->behind_bytes + bytes;
+        st->behind = sync ? 0 : st->behind + bytes;
         st->failures =
             0; /* not at the reopen: what cannot be read may fail again at once, and shall wait longer */
         st->stats.commits++;
@@ -418,7 +415,7 @@ enum store_result store_commit(struct store *st, int64_t now)
         }
         st->stats.syncs++;
         st->sync_at = TIME_NEVER;
-        st->behind_bytes = 0;
+        st->behind = 0;
         move_all(&st->unsynced, &st->running);
     }
     run_waiters(st, true);
