@@ -19,6 +19,9 @@ import tempfile
 import time
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "net"))
+from ports import free_port  # noqa: E402,F401
+
 BUILD = os.path.abspath(os.environ.get("builddir", "."))
 TGSPOOL = os.path.abspath(os.environ.get("TGSPOOL_BIN") or os.path.join(BUILD, "tgspool"))
 BOTAPI = os.path.abspath(os.environ.get("TGSPOOL_BOTAPI") or os.path.join(BUILD, "tests/botapi/tgspool-botapi"))
@@ -57,13 +60,6 @@ def has_failpoints():
     """Whether the daemon was built with --enable-failpoints."""
     with open(TGSPOOL, "rb") as f:
         return b"TGSPOOL_FAILPOINTS" in f.read()
-
-
-def free_port():
-    """A port that nobody listens on now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -9,6 +9,8 @@ import subprocess
 import threading
 import time
 
+from ports import free_port  # noqa: F401
+
 
 def answer(body=b"", status="200 OK", headers=(), length=True):
     """A whole HTTP answer."""
@@ -236,12 +238,6 @@ class Certificates:
 
 def find_program(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for_port(port, process, seconds=10):

@@ -14,6 +14,7 @@ tests_net_probe_server_LDADD = $(TESTS_NET_LIBS)
 EXTRA_DIST += \
 	tests/net/abuse.py \
 	tests/net/peers.py \
+	tests/net/ports.py \
 	tests/net/test_http_client.py \
 	tests/net/test_server.py
 
