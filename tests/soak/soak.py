@@ -11,6 +11,7 @@ In the first third the daemon is killed over and over. The rest is one life, of 
 compared: what is larger in the last one by more than LIMITS say has crept. In the end everything must have been handled, and
 verify must find the spool sound. Exit status 0 if so.
 """
+import collections
 import http.client
 import http.server
 import json
@@ -231,6 +232,27 @@ class Soak:
 
     # ---- looking
 
+    def descriptors(self, pid):
+        """How many descriptors of each kind the daemon has: files by their name without numbers, connections by their port."""
+        ports = {self.dropin: "dropin", self.webhook: "webhook", self.hook_server.server_port: "http bot", self.api.port: "api"}
+        sockets = {}
+        with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
+            for line in list(f)[1:]:
+                row = line.split()
+                near, far = (ports.get(int(a.split(":")[1], 16)) for a in row[1:3])
+                sockets[row[9]] = f"tcp {near or far or 'other'}"
+        kinds = collections.Counter()
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                what = os.readlink(f"/proc/{pid}/fd/{fd}")
+            except OSError:
+                continue  # closed meanwhile
+            if what.startswith("socket:["):
+                kinds[sockets.get(what[8:-1], "other socket")] += 1
+            else:
+                kinds[re.sub(r"[0-9]+", "N", what.rsplit("/", 1)[-1])] += 1
+        return kinds
+
     def collect(self, f):
         """Reads what handlers wrote since the last time."""
         for line in f:
@@ -245,12 +267,13 @@ class Soak:
             status = dict(line.split(":", 1) for line in f if ":" in line)
         with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
             children = len(f.read().split())
+        kinds = self.descriptors(pid)
         boxes = self.spool.api("GET", "/v1/status")[1]["boxes"]
         events = sum(b[k] for b in boxes for k in ("pending", "processing", "done", "dead"))
         db = os.path.join(self.spool.data, "db")
         size = sum(os.stat(os.path.join(db, f)).st_blocks * 512 for f in os.listdir(db))
         return {"rss MB": int(status["VmRSS"].split()[0]) / 1024, "threads": int(status["Threads"]),
-                "fds": len(os.listdir(f"/proc/{pid}/fd")), "children": children, "db MB": size / 1e6, "events": events,
+                "fds": sum(kinds.values()), "kinds": kinds, "children": children, "db MB": size / 1e6, "events": events,
                 "bytes/event": size / max(events, 1),
                 "waiting": sum(b["pending"] + b["processing"] for b in boxes)}
 
@@ -262,10 +285,12 @@ class Soak:
         self.collect(f)
 
     def between(self, a, b):
-        """The medians (of fds, threads and children the most) from one time to another, and latencies."""
+        """The medians (of threads and children the most) from one time to another, and latencies."""
         rows = [s for t, s in self.samples if a <= t - self.begin < b]
-        out = {k: (max if k in ("fds", "threads", "children") else statistics.median)(r[k] for r in rows)
-               for k in (rows[0] if rows else ())}
+        out = {k: (max if k in ("threads", "children") else statistics.median)(r[k] for r in rows)
+               for k in (rows[0] if rows else ()) if k != "kinds"}
+        kinds = sum((r["kinds"] for r in rows), collections.Counter())
+        out["kinds"] = {k: n / len(rows) for k, n in kinds.items()}
         ms = sorted(v for t, v in self.latencies if a <= t - self.begin < b)
         if ms:
             out.update({"p50 ms": ms[len(ms) // 2], "p99 ms": ms[len(ms) * 99 // 100], "handled": len(ms)})
@@ -324,6 +349,8 @@ class Soak:
         second, last = self.between(third + third / 6, 2 * third), self.between(2 * third, SECONDS)
         self.print_row("second", second)
         self.print_row("last", last)
+        for kind in sorted({**second["kinds"], **last["kinds"]}):
+            print(f"{kind:>20}{second['kinds'].get(kind, 0):>8.1f}{last['kinds'].get(kind, 0):>8.1f} descriptors")
         for name, (factor, more) in LIMITS.items():
             if name not in second or name not in last:
                 self.troubles.append(f"{name}: not measured")
