@@ -311,7 +311,7 @@ def test_a_close_while_idle_is_noticed(serve):
         conn.send(OK)
 
     s = serve(script)
-    answers, log = ask("log", "1", "idle", 300, url(s), *["GET", "/"] * 2, log=True)
+    answers, log = ask("log", "1", "idle", 1000, url(s), *["GET", "/"] * 2, log=True)
     assert [(a["fail"], a["reused"]) for a in answers] == [("ok", False)] * 2
     assert "sending again" not in log and len(s.requests) == 2
 
@@ -322,9 +322,9 @@ def test_bytes_while_idle_end_the_connection(serve):
         conn.send(OK)
         time.sleep(0.1)
         conn.send(OK)
-        time.sleep(1)
+        time.sleep(2)
 
-    answers = ask("idle", 400, url(serve(script)), *["GET", "/"] * 2)
+    answers = ask("idle", 1000, url(serve(script)), *["GET", "/"] * 2)
     assert [(a["fail"], a["reused"]) for a in answers] == [("ok", False)] * 2
 
 
@@ -334,10 +334,10 @@ def test_bytes_while_idle_end_the_connection(serve):
 def test_deadline_without_an_answer(serve):
     def script(conn):
         conn.request()
-        time.sleep(3)
+        time.sleep(6)
 
-    (a,) = ask("deadline", 300, url(serve(script)), "GET", "/")
-    assert a["fail"] == "timeout" and a["sent"] and 250 <= a["waited_ms"] < 2000 and "300ms" in a["error"]
+    (a,) = ask("deadline", 1000, url(serve(script)), "GET", "/")
+    assert a["fail"] == "timeout" and a["sent"] and a["took_ms"] < 5000 and "1s" in a["error"]
 
 
 def test_deadline_within_a_dripping_answer(serve):
@@ -348,8 +348,8 @@ def test_deadline_within_a_dripping_answer(serve):
             conn.send(b"x")
             time.sleep(0.05)
 
-    (a,) = ask("deadline", 500, url(serve(script)), "GET", "/")
-    assert a["fail"] == "timeout" and a["took_ms"] < 2000 and "within the answer" in a["error"]
+    (a,) = ask("deadline", 1000, url(serve(script)), "GET", "/")
+    assert a["fail"] == "timeout" and a["took_ms"] < 4000 and "within the answer" in a["error"]
 
 
 def test_waited_time(serve):
@@ -429,13 +429,13 @@ def test_ip_4_and_6(serve, names):
 
 
 def test_ipv6_is_preferred(serve, names):
-    six = serve(always(answer(b"six")), family=socket.AF_INET6, address="::1")
+    six = serve(always(answer(b"six")), family=socket.AF_INET6, address="::1", port=free_port())
     serve(always(answer(b"four")), port=six.port)
     dns = names({"dual.test": {"A": ["127.0.0.1"], "AAAA": ["::1"]},
-                 "later.test": {"A": ["127.0.0.1"], "AAAA": (2, ["::1"])}})
+                 "later.test": {"A": ["127.0.0.1"], "AAAA": (6, ["::1"])}})
     assert ask(url(six, "dual.test"), "GET", "/", dns=dns)[0]["body"] == "six"
     (a,) = ask(url(six, "later.test"), "GET", "/", dns=dns)
-    assert a["body"] == "four" and a["took_ms"] < 1000
+    assert a["body"] == "four" and a["took_ms"] < 5000
     assert ask(url(six, "[::1]"), "GET", "/")[0]["body"] == "six"
 
 
@@ -444,7 +444,7 @@ def test_no_answer_for_ipv6(serve, names):
     dns = names({"half.test": {"A": ["127.0.0.1"], "AAAA": "silent"}, "fails.test": {"A": ["127.0.0.1"], "AAAA": "servfail"}})
     for name in ("half.test", "fails.test"):
         (a,) = ask(url(s, name), "GET", "/", dns=dns)
-        assert a["fail"] == "ok" and a["took_ms"] < 1000
+        assert a["fail"] == "ok" and a["took_ms"] < 3000
 
 
 def test_no_name_server():
@@ -459,19 +459,19 @@ def test_no_name_server():
 
 
 def test_a_dead_ipv6_address_beside_a_living_ipv4_one(serve, names):
-    s = serve(always(OK))
+    s = serve(always(OK), port=free_port())
     dead = DeadPort(socket.AF_INET6, "::1", s.port)
     dns = names({"dual.test": {"A": ["127.0.0.1"], "AAAA": ["::1"]}})
     (a,) = ask(url(s, "dual.test"), "GET", "/", dns=dns)
     dead.close()
-    assert a["fail"] == "ok" and 240 <= a["took_ms"] < 1500
+    assert a["fail"] == "ok" and 240 <= a["took_ms"] < 5000
 
 
 def test_refused_addresses_cost_no_time(serve, names):
-    s = serve(always(OK))
-    dns = names({"many.test": {"A": ["127.0.0.2", "127.0.0.3", "127.0.0.1"], "AAAA": ["::1"]}})
+    s = serve(always(OK), port=free_port())
+    dns = names({"many.test": {"A": [*(f"127.0.0.{i}" for i in range(2, 14)), "127.0.0.1"], "AAAA": ["::1"]}})
     (a,) = ask(url(s, "many.test"), "GET", "/", dns=dns)
-    assert a["fail"] == "ok" and a["took_ms"] < 700  # 250 ms each would be more
+    assert a["fail"] == "ok" and a["took_ms"] < 3000  # 250 ms each would be more
 
 
 def test_connect_timeout(names):
