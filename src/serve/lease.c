@@ -199,8 +199,12 @@ void leases_serve(struct leases *l)
         ;
     list_each(&l->waiters, it) {
         struct waiter *w = list_item(it, struct waiter, link);
-        if (!w->expected && w->deadline <= now)
+        if (w->expected || w->deadline > now)
+            continue;
+        if (spool_healthy(l->api->sp, NULL))
             waiter_answer(w);
+        else /* that it is empty is not known */
+            api_fail_store(w->call);
     }
 }
 

@@ -284,6 +284,8 @@ def test_a_damaged_table_under_a_running_daemon(spool, api):
     time.sleep(3)  # it would be opened again after one second, if it were only a failure
     assert spool.log().count("the store failed") == 1 and spool.log().count("it is damaged and stays closed") == 1
     assert spool.api("GET", "/v1/status")[1]["health"] == "corrupt"
+    status, answer = spool.api("POST", "/v1/claim", {"bot": "shop"})
+    assert status == 503 and "Corruption" in answer["error"]["message"], "an answer without events would say that there are none"
     assert intake(spool)["state"] == "held"
     assert spool.cli("check", code=None).returncode == EX_DATAERR
     assert "the store is damaged and stays closed" in spool.cli("status", code=None).stderr
