@@ -47,6 +47,7 @@ struct db_iter {
     bool down;
     struct buf lower, upper;
     bool from_batch, valid; /* of the current row */
+    bool failed;            /* by a failpoint */
 };
 
 const char *family_name(enum family f)
@@ -500,14 +501,17 @@ static struct db_iter *iter_new(struct db *db, enum family f, struct slice lower
     it->read = rocksdb_readoptions_create();
     rocksdb_readoptions_set_iterate_lower_bound(it->read, it->lower.p, it->lower.n);
     rocksdb_readoptions_set_iterate_upper_bound(it->read, it->upper.p, it->upper.n);
+    it->failed = FAILPOINT("store.walk");
     it->it = rocksdb_create_iterator_cf(db->handle, it->read, db->families[f]);
     if (down)
         rocksdb_iter_seek_to_last(it->it);
     else
         rocksdb_iter_seek(it->it, lower.p, lower.n);
+    (void)FAILPOINT("store.walked");
     it->pending = down ? overlay_before(it->batch, upper) : overlay_seek(it->batch, lower);
     db->iterators++;
     settle(it);
+    it->valid &= !it->failed;
     return it;
 }
 
@@ -552,6 +556,7 @@ struct slice db_iter_value(const struct db_iter *it)
 
 int db_iter_free(struct db_iter *it, struct err *e)
 {
+    bool failed = it->failed;
     char *error = NULL;
 
     rocksdb_iter_get_error(it->it, &error);
@@ -561,5 +566,7 @@ int db_iter_free(struct db_iter *it, struct err *e)
     buf_free(&it->lower);
     buf_free(&it->upper);
     free(it);
+    if (failed && !error)
+        return err_set(e, EX_IOERR, "cannot read the database: failpoint");
     return error ? db_take_error(error, e, "cannot read the database") : 0;
 }

@@ -71,6 +71,7 @@ int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e)
     char *error = NULL;
 
     rocksdb_readoptions_set_fill_cache(o, 0);
+    int failed = FAILPOINT("store.scan");
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(db->handle, o, db->families[f]);
     *rows = 0;
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it))
@@ -78,6 +79,9 @@ int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e)
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(o);
+    (void)FAILPOINT("store.scanned");
+    if (failed && !error)
+        return err_set(e, EX_IOERR, "cannot read the database: failpoint");
     return error ? db_take_error(error, e, "cannot read the database") : 0;
 }
 

@@ -65,7 +65,7 @@ def reference(intake, delivery):
 # What strikes only on the way back from another failure, which is made too.
 BACK = ("store.open", "spool.recover")
 # Failures that end a start are none to recover from: the first pass that is behind it, if there is one.
-BEHIND_START = {"store.open": 2, "file.rename": 2, "store.before_marker": None}
+BEHIND_START = {"store.open": 2, "file.rename": 2, "store.before_marker": None, "store.walk": 20}
 
 
 def strike(cell):

@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	tests/unit/test-configfile \
 	tests/unit/test-err \
 	tests/unit/test-event \
+	tests/unit/test-failpoint \
 	tests/unit/test-file \
 	tests/unit/test-forwarded \
 	tests/unit/test-gaps \
@@ -60,6 +61,8 @@ tests_unit_test_event_SOURCES = tests/unit/test-event.c
 tests_unit_test_event_LDADD = $(UNIT_CORE)
 tests_unit_test_tree_SOURCES = tests/unit/test-tree.c
 tests_unit_test_tree_LDADD = $(UNIT_BASE)
+tests_unit_test_failpoint_SOURCES = tests/unit/test-failpoint.c
+tests_unit_test_failpoint_LDADD = $(UNIT_BASE)
 tests_unit_test_file_SOURCES = tests/unit/test-file.c
 tests_unit_test_file_LDADD = $(UNIT_BASE)
 tests_unit_test_gaps_SOURCES = tests/unit/test-gaps.c
