@@ -4,6 +4,7 @@
 #endif
 #include "cli/command.h"
 
+#include <ctype.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -173,6 +174,31 @@ static int add_given(struct cli *cli, const struct cli_option *o, const char *va
     return 0;
 }
 
+/* Whether a word stands where an option's value was forgotten. A negative number, as of a chat, is a value, and so is "-". */
+static bool looks_like_option(const char *word)
+{
+    return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
+}
+
+/* The value of an option, a word of its own; `as`: how the option was written. With c NULL, one that was forgotten is told
+ * later, when the command is known. */
+static int take_value(struct cli *cli, const struct command *c, const struct cli_option *o, const char *as,
+                      char ***next)
+{
+    const char *value = **next;
+
+    if (!value)
+        return cli_fail(EX_USAGE, "%s needs a value: %s %s", as, as, o->value);
+    if (looks_like_option(value))
+        return c ? cli_fail(EX_USAGE,
+                            "%s needs a value, %s, and \"%s\" looks like an option; if it is meant, write "
+                            "--%s=%s",
+                            as, o->value, value, o->name, value)
+                 : 0;
+    (*next)++;
+    return add_given(cli, o, value);
+}
+
 /* One word that begins with "--"; *next is the word behind it, taken if it is the value. Returns 0 or an exit
  * code. */
 static int long_option(struct cli *cli, struct words *w, const struct command *c, const char *word,
@@ -204,9 +230,7 @@ static int long_option(struct cli *cli, struct words *w, const struct command *c
         return add_given(cli, o, "");
     if (equals)
         return add_given(cli, o, equals + 1);
-    if (!**next)
-        return cli_fail(EX_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
-    return add_given(cli, o, *(*next)++);
+    return take_value(cli, c, o, word, next);
 }
 
 /* Goes over all words. With c NULL, only to find the command: options of all commands are known then. */
@@ -235,10 +259,8 @@ static int read_words(struct cli *cli, struct words *w, const struct command *c,
                     : cli_fail(EX_USAGE, "there is no option %s; `tgspool --help` lists them", word);
         else if (word[2])
             rc = add_given(cli, &common[0], word + 2);
-        else if (*argv)
-            rc = add_given(cli, &common[0], *argv++);
         else
-            rc = cli_fail(EX_USAGE, "-c needs a value: -c FILE");
+            rc = take_value(cli, c, &common[0], word, &argv);
         if (rc)
             return rc;
     }

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from harness import EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TGSPOOL, TOKEN, wait_until
+from harness import EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TGSPOOL, TOKEN, end_process, wait_until
 
 MARKER = "a private line"
 
@@ -178,6 +178,23 @@ def test_init(make_spool):
     assert tokens and all(stat.S_IMODE(os.stat(os.path.join(where, f)).st_mode) == 0o600 for f in tokens)
     again = subprocess.run([TGSPOOL, "init", where], capture_output=True, text=True, timeout=30)
     assert again.returncode != 0, "it overwrites nothing"
+
+
+@pytest.mark.parametrize("args", [
+    ["list", "--bot", "-c", "FILE"], ["list", "-c", "--json"], ["--socket", "--json", "list"], ["list", "--error", "--json"]])
+def test_a_value_that_was_forgotten(args):
+    """The option behind it is not taken for the value."""
+    option = next(i for i, a in enumerate(args) if a[0] == "-")
+    r = subprocess.run([TGSPOOL, *args], capture_output=True, text=True, timeout=30)
+    assert r.returncode == EX_USAGE
+    assert f"{args[option]} needs a value, " in r.stderr and f'"{args[option + 1]}" looks like an option' in r.stderr
+
+
+def test_values_that_begin_with_a_dash(spool):
+    spool.configure(deliver="pull")
+    spool.start()
+    for given in (["--chat", "-100123"], ["--error=-x"], ["--error", "-> x"], ["--error", "-"]):
+        assert spool.cli_json("list", *given)["events"] == []
 
 
 @pytest.mark.parametrize("args", [["nonsense"], ["list", "--nonsense"], ["show"], []])
