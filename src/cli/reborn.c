@@ -25,6 +25,15 @@ static void note_box(struct reborn *r, struct spool_box *b)
     r->bots[r->n_bots++] = xstrdup(spool_box_bot(b));
 }
 
+static void note_all(struct reborn *r, struct spool *sp)
+{
+    char instance[33];
+
+    for (struct spool_box *b = spool_next_box(sp, NULL); b; b = spool_next_box(sp, b))
+        note_box(r, b);
+    spool_identity(sp, instance, &r->generation);
+}
+
 /* What an open spool puts beside its database, and what a migration left. */
 static int remove_rest(void *arg, const char *name, struct err *e)
 {
@@ -40,7 +49,7 @@ int reborn_make(char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn 
 {
     const struct spool_options o = {.dir = dir, .cache_bytes = cache_bytes, .sync = SYNC_ALWAYS};
     struct spool *sp = spool_open(&o, clock_wall_ms(), e);
-    char who[48], instance[33];
+    char who[48];
 
     *r = (struct reborn){0};
     if (!sp)
@@ -48,11 +57,30 @@ int reborn_make(char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn 
     snprintf(who, sizeof(who), "uid %ld (command)", (long)getuid());
     spool_begin(sp, clock_wall_ms());
     int rc = spool_restore(sp, taken_at, who, e);
-    for (struct spool_box *b = spool_next_box(sp, NULL); b; b = spool_next_box(sp, b))
-        note_box(r, b);
-    spool_identity(sp, instance, &r->generation);
+    note_all(r, sp);
     spool_close(sp);
     return rc < 0 || dir_each(dir, remove_rest, dir, e) ? -1 : 0;
+}
+
+bool reborn_is(char *dir, int64_t cache_bytes, int64_t taken_at, struct reborn *r)
+{
+    const struct spool_options o = {.dir = dir, .cache_bytes = cache_bytes};
+    struct err none = ERR_NONE;
+    struct spool *sp = spool_look(&o, clock_wall_ms(), &none);
+    bool is = false;
+
+    *r = (struct reborn){0};
+    if (!sp)
+        return false;
+    for (struct spool_box *b = spool_next_box(sp, NULL); b && !is; b = spool_next_box(sp, b)) {
+        struct spool_restored restored;
+        spool_restored(b, &restored);
+        is = restored.at && restored.taken_at == taken_at && restored.missing == RESTORED_UNKNOWN;
+    }
+    if (is)
+        note_all(r, sp);
+    spool_close(sp);
+    return is;
 }
 
 void reborn_free(struct reborn *r)

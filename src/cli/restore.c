@@ -69,19 +69,27 @@ static int fill(const struct config *c, const char *backup, const struct backup_
     return rc;
 }
 
+/* completed: the restore of this backup had been cut short, and all that was missing were its last steps. */
 static int restore(const struct config *c, const char *backup, const struct backup_info *info,
-                   struct reborn *r, struct err *e)
+                   struct reborn *r, bool *completed, struct err *e)
 {
     char *preparing = NULL;
-    int rc = -1, lock = -1;
+    int rc = -1, lock = -1, went_on = -1;
 
+    *completed = false;
     if (file_make_dir(c->dir, 0700, e) < 0)
         return -1;
     lock = store_dir_lock(c->dir, e);
-    if (lock >= 0 && swap_finish(c->dir, NULL, e) == 0 && !dir_each(c->dir, must_be_empty, c->dir, e) &&
-        (preparing = swap_prepare(c->dir, e)) != NULL)
+    if (lock >= 0)
+        went_on = swap_finish(c->dir, NULL, e);
+    if (went_on == 1 && reborn_is(c->dir, c->cache_bytes, info->taken_at, r)) {
+        *completed = true;
+        rc = 0;
+    } else if (went_on >= 0 && !dir_each(c->dir, must_be_empty, c->dir, e) &&
+               (preparing = swap_prepare(c->dir, e)) != NULL) {
         rc = fill(c, backup, info, preparing, r, e);
-    if (rc == 0)
+    }
+    if (rc == 0 && preparing)
         rc = swap_commit(c->dir, NULL, e);
     else if (preparing)
         tree_remove(preparing, NULL);
@@ -92,17 +100,20 @@ static int restore(const struct config *c, const char *backup, const struct back
 }
 
 static void print_done(const struct cli *cli, const struct config *c, const struct backup_info *info,
-                       const struct reborn *r)
+                       const struct reborn *r, bool completed)
 {
     char time[32], age[32];
 
     text_time(info->taken_at, time);
     if (cli->json) {
-        cli_print("{\"taken_at\":\"%s\",\"unfinished\":%llu,\"ended\":%llu,\"generation\":%llu}\n", time,
-                  (unsigned long long)r->unfinished, (unsigned long long)r->ended,
-                  (unsigned long long)r->generation);
+        cli_print(
+            "{\"taken_at\":\"%s\",\"unfinished\":%llu,\"ended\":%llu,\"generation\":%llu,\"completed\":%s}\n",
+            time, (unsigned long long)r->unfinished, (unsigned long long)r->ended,
+            (unsigned long long)r->generation, completed ? "true" : "false");
         return;
     }
+    if (completed)
+        cli_print("the restore that was cut short before its last step was completed\n");
     cli_print("%s: restored as of %.19sZ, %s ago\n", c->dir, time,
               text_age(clock_wall_ms() - info->taken_at, age));
     cli_print("%llu ended events; %llu unfinished ones: those may have been handled since,\n"
@@ -120,15 +131,16 @@ static int run_restore(struct cli *cli, int argc, char **argv)
     struct err e = ERR_NONE;
     struct backup_info info;
     struct reborn r = {0};
+    bool completed;
     struct config *c = configfile_read(cli->config_path, &e);
 
     (void)argc;
     if (!c)
         return cli_fail_err(&e);
-    if (backup_read(argv[0], &info, &e) < 0 || restore(c, argv[0], &info, &r, &e) < 0) {
+    if (backup_read(argv[0], &info, &e) < 0 || restore(c, argv[0], &info, &r, &completed, &e) < 0) {
         cli_fail_err(&e);
     } else {
-        print_done(cli, c, &info, &r);
+        print_done(cli, c, &info, &r, completed);
     }
     reborn_free(&r);
     config_free(c);

@@ -106,6 +106,7 @@ int swap_finish(const char *dir, char **aside, struct err *e)
 {
     char *ready = xasprintf("%s/" SWAP_READY, dir), *old = NULL;
     struct stat st;
+    bool there = access(ready, F_OK) == 0;
     int rc = 0;
 
     if (has(ready, STORE_MARKER, &st)) {
@@ -118,7 +119,7 @@ int swap_finish(const char *dir, char **aside, struct err *e)
         *aside = old && rc == 0 && access(old, F_OK) == 0 ? xstrdup(old) : NULL;
     free(old);
     free(ready);
-    return rc;
+    return rc < 0 ? -1 : there;
 }
 
 int swap_commit(const char *dir, char **aside, struct err *e)
@@ -133,7 +134,7 @@ int swap_commit(const char *dir, char **aside, struct err *e)
     else if (file_rename(preparing, ready) < 0)
         err_set(e, EX_IOERR, "cannot rename %s: %s", preparing, strerror(errno));
     else if (dir_sync(dir, e) == 0)
-        rc = swap_finish(dir, aside, e);
+        rc = swap_finish(dir, aside, e) < 0 ? -1 : 0;
     free(preparing);
     free(ready);
     return rc;

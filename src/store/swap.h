@@ -14,7 +14,7 @@
 char *swap_prepare(const char *dir, struct err *e);
 /* aside (may be NULL): where the old one went, to be freed; NULL if there was none. Returns 0, or -1 and e. */
 int swap_commit(const char *dir, char **aside, struct err *e);
-/* Goes on with a commit that was cut short, if there is one. Returns 0 or -1. */
+/* Goes on with a commit that was cut short, if there is one. Returns 1 if it did, 0 if there was none, or -1 and e. */
 int swap_finish(const char *dir, char **aside, struct err *e);
 
 #endif

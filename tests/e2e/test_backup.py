@@ -272,21 +272,44 @@ def test_no_backup_of_a_damaged_spool(pulled):
 
 
 def test_a_restore_that_is_cut_short(pulled):
+    """Before its commit it is run again; later it is ended by whoever comes next, and restore itself says so."""
     backup = os.path.join(pulled.dir, "backup")
     pulled.cli("backup", backup)
     pulled.stop()
-    for point in ("swap.before_commit=crash", "swap.moved_aside=crash", "swap.before_marker=crash"):
+    for point, next_comes in (("swap.before_commit", "restore"), ("swap.moved_aside", "restore"),
+                              ("swap.moved_aside", "status"), ("swap.before_marker", "restore"),
+                              ("swap.before_marker", "status")):
         shutil.rmtree(pulled.data)
-        assert pulled.cli("restore", backup, code=None, env={"TGSPOOL_FAILPOINTS": point}).returncode == 42
-        if point.startswith("swap.before_commit"):
+        cut = pulled.cli("restore", backup, code=None, env={"TGSPOOL_FAILPOINTS": point + "=crash"})
+        assert cut.returncode == 42
+        if point == "swap.before_commit":
             pulled.start(expect_exit=78)
             assert "did not end: run it again" in pulled.log()
-            pulled.cli("restore", backup)
+        if next_comes == "restore":
+            told = pulled.cli("restore", backup)
+            assert "300 unfinished ones" in told and "tgspool resume shop deliver" in told
+            assert ("was completed" in told) == (point != "swap.before_commit")
+            assert pulled.cli("restore", backup, code=None).returncode == EX_CANTCREAT, "nothing was cut short now"
         box = next(b for b in pulled.cli_json("status")["boxes"] if b["box"] == "in")
         assert box["pending"] == 300 and box["paused"]["deliver"]
         assert pulled.cli_json("verify")["faults"] == 0
     pulled.start()
     assert pulled.counts()["pending"] == 300
+
+
+def test_another_restore_that_was_cut_short_is_not_this_one(pulled):
+    """It is completed, as always, and what is in its place is not taken for the backup that was asked for."""
+    first, second = os.path.join(pulled.dir, "first"), os.path.join(pulled.dir, "second")
+    pulled.cli("backup", first)
+    finish(pulled, 10)
+    pulled.cli("backup", second)
+    pulled.stop()
+    shutil.rmtree(pulled.data)
+    cut = pulled.cli("restore", first, code=None, env={"TGSPOOL_FAILPOINTS": "swap.before_marker=crash"})
+    assert cut.returncode == 42
+    r = pulled.cli("restore", second, code=None)
+    assert r.returncode == EX_CANTCREAT and "is not empty" in r.stderr and r.stdout == "", r.stdout
+    assert next(b for b in pulled.cli_json("status")["boxes"] if b["box"] == "in")["pending"] == 300
 
 
 def test_an_old_backup_tells_what_is_missing(spool, api):
