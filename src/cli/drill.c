@@ -126,12 +126,16 @@ static const struct bot_config *find_bot(const struct cli *cli, const struct con
 {
     const char *name = cli_option(cli, "bot");
     const struct bot_config *bot = name ? config_bot(c, name) : c->n_bots == 1 ? &c->bots[0] : NULL;
+    struct buf next = BUF_EMPTY;
 
-    if (!bot && name)
+    if (!bot && name) {
         *rc = cli_fail(EX_USAGE, "there is no bot \"%s\" in %s", name, c->path);
-    else if (!bot)
-        *rc = cli_fail(EX_USAGE, "%s has %zu bots, and one is tried at a time: tgspool drill --bot %s",
-                       c->path, c->n_bots, c->bots[0].name);
+    } else if (!bot) {
+        cli_add_command(&next, "tgspool drill");
+        *rc = cli_fail(EX_USAGE, "%s has %zu bots, and one is tried at a time: %s --bot %s", c->path,
+                       c->n_bots, buf_str(&next), c->bots[0].name);
+    }
+    buf_free(&next);
     return bot;
 }
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "core/option_command.h"
 
 /* The errno of the first failure on standard output: later ones have none. */
 static int output_error;
@@ -95,6 +96,15 @@ void cli_output_for(const struct cli *cli)
     the_cli = cli;
 }
 
+/* An option of a command that is proposed, with its value as a shell wants it. */
+static void add_given(struct buf *out, const char *option, const char *value)
+{
+    char *const words[] = {(char *)option, (char *)value, NULL};
+
+    buf_add_char(out, ' ');
+    command_join(out, words);
+}
+
 void cli_add_command(struct buf *out, const char *command)
 {
     static const char own[] = "tgspool ";
@@ -103,9 +113,9 @@ void cli_add_command(struct buf *out, const char *command)
     if (!the_cli || strncmp(command, own, sizeof(own) - 1) != 0)
         return;
     if (the_cli->config_given)
-        buf_printf(out, " -c %s", the_cli->config_path);
+        add_given(out, "-c", the_cli->config_path);
     if (the_cli->socket_path)
-        buf_printf(out, " --socket %s", the_cli->socket_path);
+        add_given(out, "--socket", the_cli->socket_path);
 }
 
 static void print_next(const char *lead, const char *command)

@@ -121,6 +121,19 @@ static void hold_if_low(struct request *q)
     spool_hold(q->sp, why);
 }
 
+/* no_spool: where there is none yet, either; NULL: that was not looked at. */
+static int no_daemon(const struct request *q, const char *no_spool, struct err *e)
+{
+    struct buf start = BUF_EMPTY;
+
+    cli_add_command(&start, "tgspool run");
+    err_set(e, EX_UNAVAILABLE, "no daemon listens on %s%s%s%s; start one: %s", q->socket,
+            no_spool ? ", and there is no spool at " : "", no_spool ? no_spool : "", no_spool ? " yet" : "",
+            buf_str(&start));
+    buf_free(&start);
+    return -1;
+}
+
 static int open_spool(struct request *q, enum request_need need, struct err *e)
 {
     const struct config *c = q->config;
@@ -135,10 +148,7 @@ static int open_spool(struct request *q, enum request_need need, struct err *e)
             "now, else name its socket with --socket",
             q->socket, pid);
     if (need != NEED_MAKE && store_dir_look(c->dir, &schema, e) == 0 && !schema)
-        return err_set(
-            e, EX_UNAVAILABLE,
-            "no daemon listens on %s, and there is no spool at %s yet; start one: tgspool run -c %s",
-            q->socket, c->dir, c->path);
+        return no_daemon(q, c->dir, e);
     if (e->exit_code)
         return -1;
     q->sp = spool_open(&o, clock_now(), e);
@@ -173,8 +183,7 @@ static int open_any(struct request *q, const struct cli *cli, enum request_need 
             "cannot reach the daemon at %s: %s%s", q->socket, strerror(rc),
             rc == EACCES || rc == EPERM ? "; be of the group that listen.socket_group names, or root" : "");
     if (need == NEED_DAEMON)
-        return err_set(e, EX_UNAVAILABLE, "no daemon listens on %s; start one: tgspool run -c %s", q->socket,
-                       cli->config_path);
+        return no_daemon(q, NULL, e);
     if (!q->config)
         q->config = configfile_read(cli->config_path, e);
     return q->config ? open_spool(q, need, e) : -1;

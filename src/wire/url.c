@@ -184,7 +184,7 @@ static int parse_unix(const char *path, struct url *u, struct err *e)
         path += 2;
     if (path[0] != '/')
         return bad(e, "a unix address needs an absolute path, as in unix:/run/tgspool/tgspool.sock");
-    u->path = xstrdup(path);
+    u->path = xstrdup(path); /* a file's name: whatever stands in it */
     return 0;
 }
 
@@ -197,6 +197,9 @@ static int parse_network(const char *text, struct url *u, struct err *e)
     const char *at = memrchr(authority.p, '@', authority.n);
     struct slice host;
 
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c <= 0x20 || (unsigned char)*c >= 0x7F)
+            return bad(e, "the URL has a blank or a character that must be percent-encoded");
     if (at) {
         if (parse_userinfo(slice_make(authority.p, (size_t)(at - authority.p)), u) < 0)
             return bad(e, "user or password of the URL are not well percent-encoded");
@@ -223,9 +226,6 @@ int url_parse(const char *text, struct url *u, struct err *e)
     size_t n = strcspn(text, ":"), i = 0;
 
     *u = (struct url){0};
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c <= 0x20 || (unsigned char)*c >= 0x7F)
-            return bad(e, "the URL has a blank or a character that must be percent-encoded");
     while (i < ARRAY_LEN(schemes) && !slice_eq_nocase(slice_make(text, n), schemes[i].name))
         i++;
     if (i == ARRAY_LEN(schemes) || text[n] != ':')

@@ -17,7 +17,8 @@ struct url {
     char *host;            /* lower case; an IPv6 address without its brackets; NULL for unix */
     bool ipv6;             /* host is an IPv6 address */
     uint16_t port;         /* the scheme's own if the URL has none; 0 for unix */
-    char *path; /* as it stands, with the query, from '/'; "" if there is none. unix: the socket's path */
+    char *path; /* as it stands, with the query, from '/'; "" if there is none. unix: the socket's path,
+                   which may hold blanks and anything else */
 };
 
 /* Returns 0, or -1 and EX_CONFIG in e, with nothing to free. The error never shows the URL, as it may hold a

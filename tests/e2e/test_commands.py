@@ -180,6 +180,28 @@ def test_init(make_spool):
     assert again.returncode != 0, "it overwrites nothing"
 
 
+def test_a_directory_with_blanks(make_spool):
+    """Its socket is asked like any other, and a command that is proposed can be run as it stands."""
+    where = os.path.join(make_spool().dir, "a b")
+    init = subprocess.run([TGSPOOL, "init", where], capture_output=True, text=True, timeout=30,
+                          env={**os.environ, "TGSPOOL_TOKEN": TOKEN})
+    config = os.path.join(where, "tgspool.yaml")
+    assert init.returncode == 0, init.stderr
+    r = subprocess.run([TGSPOOL, "status", "-c", config], capture_output=True, text=True, timeout=30)
+    assert f"tgspool run -c '{config}'" in r.stderr, r.stderr
+    with open(config) as f:
+        text = f.read()
+    with open(config, "w") as f:
+        f.write(text.replace("    deliver: exec", "    intake: none\n    deliver: exec"))
+    daemon = subprocess.Popen([TGSPOOL, "run", "-c", config], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: os.path.exists(os.path.join(where, "tgspool.sock")), "it listens")
+        r = subprocess.run([TGSPOOL, "status", "-c", config], capture_output=True, text=True, timeout=30)
+        assert r.returncode == 0 and "no daemon" not in r.stdout + r.stderr, r.stderr
+    finally:
+        end_process(daemon)
+
+
 @pytest.mark.parametrize("args", [
     ["list", "--bot", "-c", "FILE"], ["list", "-c", "--json"], ["--socket", "--json", "list"], ["list", "--error", "--json"]])
 def test_a_value_that_was_forgotten(args):

@@ -243,7 +243,7 @@ def test_what_is_refused(directory):
         r = run("-c", str(config), *args, **options)
         assert r.returncode == code and r.stdout == "", r.stderr
         return r.stderr
-    assert "tgspool drill --bot a" in refused()
+    assert f"tgspool drill -c {config} --bot a" in refused()
     assert 'no bot "c"' in refused("--bot", "c")
     assert 'no check "7"' in refused("--bot", "a", "7")
     assert "a time of 10s to 1h" in refused("--bot", "a", "--limit", "1s")

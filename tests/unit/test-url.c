@@ -24,6 +24,8 @@ static const struct good_row good[] = {
     {"http://:pw@h", URL_HTTP, "", "pw", "h", 80, "", "h"},
     {"http://a@b:c@h", URL_HTTP, "a@b", "c", "h", 80, "", "h"},
     {"unix:/run/tgspool.sock", URL_UNIX, NULL, NULL, NULL, 0, "/run/tgspool.sock", "localhost"},
+    {"unix:/run/a b/%41 \xc3\xa9?#.sock", URL_UNIX, NULL, NULL, NULL, 0, "/run/a b/%41 \xc3\xa9?#.sock",
+     "localhost"},
     {"unix:///run/x", URL_UNIX, NULL, NULL, NULL, 0, "/run/x", "localhost"},
 };
 
