@@ -164,8 +164,7 @@ int file_make_dir(const char *path, mode_t mode, struct err *e)
     return rc;
 }
 
-/* The path without symbolic links, "." and "..", as far as it is there; to be freed. */
-static char *resolved(const char *path)
+char *file_resolve(const char *path)
 {
     char *start = xstrdup(path), *whole = realpath(path, NULL);
 
@@ -184,7 +183,7 @@ static char *resolved(const char *path)
 
 bool file_is_in(const char *path, const char *dir)
 {
-    char *p = resolved(path), *d = resolved(dir);
+    char *p = file_resolve(path), *d = file_resolve(dir);
     size_t n = strlen(d);
 
     while (n > 0 && d[n - 1] == '/')

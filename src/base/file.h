@@ -20,6 +20,8 @@ int file_read_secret(const char *path, struct buf *out, struct err *e);
  * with EX_CANTCREAT, EX_NOPERM or EX_IOERR in e. */
 int file_create(const char *path, struct slice content, mode_t mode, struct err *e);
 
+/* The absolute path without symbolic links, "." and "..", as far as it is there; to be freed. */
+char *file_resolve(const char *path);
 /* Whether path is the directory dir, or lies in it, symbolic links followed; of what is not there yet, where it would be. */
 bool file_is_in(const char *path, const char *dir);
 

@@ -1,8 +1,8 @@
 /* tgspool init: a directory with everything that a first start needs: config, token file, spool, an example
  * handler. Nothing that is there already is written over. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -35,6 +35,7 @@ struct plan {
     char *dir; /* absolute */
     const char *name;
     char *config, *token_file, *spool, *socket, *handler;
+    struct buf token;        /* what will be in the token file */
     const char *token_state; /* "written", "kept" or "missing" */
 };
 
@@ -46,27 +47,43 @@ static void plan_clear(struct plan *p)
     free(p->spool);
     free(p->socket);
     free(p->handler);
+    if (p->token.p)
+        explicit_bzero(p->token.p, p->token.n);
+    buf_free(&p->token);
 }
 
-/* Makes the directory and names what will be in it. */
+/* A command to run next. */
+static void add_next(struct buf *out, const char *verb, const char *config)
+{
+    char *argv[] = {(char *)"tgspool", (char *)verb, (char *)"-c", (char *)config, NULL};
+    command_join(out, argv);
+}
+
+static int is_there(const struct plan *p, struct err *e)
+{
+    struct buf check = BUF_EMPTY;
+
+    add_next(&check, "check", p->config);
+    err_set(e, EX_CANTCREAT,
+            "%s is there already and is left as it is; check it with %s, or name another directory",
+            p->config, buf_str(&check));
+    buf_free(&check);
+    return -1;
+}
+
+/* Names the directory and what will be in it. */
 static int plan_make(struct plan *p, const char *dir, struct err *e)
 {
-    if (file_make_dir(dir, 0700, e) < 0)
-        return -1;
-    p->dir = realpath(dir, NULL);
-    if (!p->dir)
-        return err_set(e, EX_NOINPUT, "cannot look at %s: %s", dir, strerror(errno));
+    p->dir = file_resolve(dir);
+    for (size_t n = strlen(p->dir); n > 1 && p->dir[n - 1] == '/';)
+        p->dir[--n] = '\0';
     p->config = xasprintf("%s/tgspool.yaml", p->dir);
     p->token_file = xasprintf("%s/%s.token", p->dir, p->name);
     p->spool = xasprintf("%s/spool", p->dir);
     p->socket = xasprintf("%s/tgspool.sock", p->dir);
     p->handler = xasprintf("%s/on-update", p->dir);
     if (access(p->config, F_OK) == 0)
-        return err_set(
-            e, EX_CANTCREAT,
-            "%s is there already and is left as it is; check it with tgspool check -c %s, or name another "
-            "directory",
-            p->config, p->config);
+        return is_there(p, e);
     return 0;
 }
 
@@ -93,38 +110,29 @@ static void ask_token(struct buf *out)
     explicit_bzero(line, sizeof(line));
 }
 
-/* Writes the token file: out of the environment, else asked for, else a placeholder. */
-static int write_token(struct plan *p, struct err *e)
+/* What to write into the token file: the token of the environment, else one that is asked for, else a placeholder. */
+static int find_token(struct plan *p, struct err *e)
 {
     const char *env = getenv("TGSPOOL_TOKEN");
-    struct buf token = BUF_EMPTY;
     int64_t bot_id;
-    int rc;
 
     if (access(p->token_file, F_OK) == 0) {
         p->token_state = "kept";
         return 0;
     }
     if (env)
-        buf_add_str(&token, env);
+        buf_add_str(&p->token, env);
     else if (isatty(STDIN_FILENO))
-        ask_token(&token);
-    p->token_state = token.n ? "written" : "missing";
-    if (token.n && !secrets_parse_token(buf_slice(&token), &bot_id)) {
-        rc = err_set(e, EX_DATAERR,
-                     "%s is not a bot token; it is digits, a colon, and 30 or more of A-Z a-z 0-9 _ -",
-                     env ? "TGSPOOL_TOKEN" : "what was typed");
-    } else {
-        if (token.n)
-            buf_add_char(&token, '\n');
-        else
-            buf_add_str(&token, placeholder);
-        rc = file_create(p->token_file, buf_slice(&token), 0600, e);
-    }
-    if (token.p)
-        explicit_bzero(token.p, token.n);
-    buf_free(&token);
-    return rc;
+        ask_token(&p->token);
+    p->token_state = p->token.n ? "written" : "missing";
+    if (p->token.n && !secrets_parse_token(buf_slice(&p->token), &bot_id))
+        return err_set(
+            e, EX_DATAERR,
+            "%s is not a bot token; it is digits, a colon, and 30 or more of A-Z a-z 0-9 _ -; nothing "
+            "was made",
+            env ? "TGSPOOL_TOKEN" : "what was typed");
+    buf_add_str(&p->token, p->token.n ? "\n" : placeholder);
+    return 0;
 }
 
 /* ---- the config --------------------------------------------------------------------------------- */
@@ -160,14 +168,19 @@ static int make_config(const struct plan *p, struct buf *text, struct err *e)
     return c ? 0 : -1;
 }
 
-/* The config comes last: where it is, everything it names is. */
+/* Nothing is made before all that a person may have given wrong was looked at. The config comes last: where it is,
+ * everything it names is. */
 static int write_all(struct plan *p, struct err *e)
 {
     struct buf config = BUF_EMPTY;
     int rc = make_config(p, &config, e);
 
     if (rc == 0)
-        rc = write_token(p, e);
+        rc = find_token(p, e);
+    if (rc == 0)
+        rc = file_make_dir(p->dir, 0700, e);
+    if (rc == 0 && p->token.n)
+        rc = file_create(p->token_file, buf_slice(&p->token), 0600, e);
     if (rc == 0)
         rc = file_make_dir(p->spool, 0700, e);
     if (rc == 0 && access(p->handler, F_OK) < 0)
@@ -179,12 +192,6 @@ static int write_all(struct plan *p, struct err *e)
 }
 
 /* ---- what is told ------------------------------------------------------------------------------- */
-
-static void add_next(struct buf *out, const char *verb, const char *config)
-{
-    char *argv[] = {(char *)"tgspool", (char *)verb, (char *)"-c", (char *)config, NULL};
-    command_join(out, argv);
-}
 
 static void tell(const struct cli *cli, const struct plan *p)
 {
@@ -230,7 +237,7 @@ static int init_run(struct cli *cli, int argc, char **argv)
     struct err e = ERR_NONE;
 
     (void)argc;
-    if (p.name[0] == '-') /* the next option, where the name was forgotten */
+    if (p.name[0] == '-') /* it would be taken for an option wherever it is named */
         return cli_fail(EX_USAGE, "--name needs a bot's name, which does not begin with '-'");
     if (!text_is_bot_name(slice_str(p.name)))
         return cli_fail(EX_USAGE, "\"%s\" is not a bot's name; accepted: 1 to %d of A-Z a-z 0-9 _ -", p.name,

@@ -180,6 +180,19 @@ def test_init(make_spool):
     assert again.returncode != 0, "it overwrites nothing"
 
 
+def test_init_that_is_refused_makes_nothing(make_spool):
+    """Neither a token that is none nor a path that is too long for a socket leaves a directory, nor one above it."""
+    top = make_spool().dir
+    before = sorted(os.listdir(top))
+    for where, token in (("new/deeper", "no-token"), ("x" * 110 + "/deeper", TOKEN)):
+        r = subprocess.run([TGSPOOL, "init", os.path.join(top, where)], capture_output=True, text=True, timeout=30,
+                           env={**os.environ, "TGSPOOL_TOKEN": token})
+        assert r.returncode != 0 and sorted(os.listdir(top)) == before, r.stderr
+    r = subprocess.run([TGSPOOL, "init", "new/deeper/"], capture_output=True, text=True, timeout=30, cwd=top,
+                       env={**os.environ, "TGSPOOL_TOKEN": TOKEN})
+    assert r.returncode == 0 and f"config   {top}/new/deeper/tgspool.yaml\n" in r.stdout, r.stderr
+
+
 def test_a_directory_with_blanks(make_spool):
     """Its socket is asked like any other, and a command that is proposed can be run as it stands."""
     where = os.path.join(make_spool().dir, "a b")
