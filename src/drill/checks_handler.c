@@ -81,10 +81,9 @@ bool check_lease(struct drill *d)
     if (dropin)
         drill_see(d, "the bot hung with an update and asked again with its old offset: it got it once more");
     else
-        drill_see(d,
-                  "the handler hung: handed over again after %s, as try %lld, and handled; what came behind "
-                  "it waited",
-                  drill_seconds(gap, text), (long long)second->attempt);
+        drill_see(d, "the handler hung: handed over again after %s, as try %lld, and handled%s",
+                  drill_seconds(gap, text), (long long)second->attempt,
+                  d->o->bot->order == ORDER_NONE ? "" : "; what came behind it in its chat waited");
     return true;
 }
 
@@ -168,9 +167,9 @@ bool check_twice(struct drill *d)
         return judge_probe(d, count);
     if (!d->o->run_handler)
         return judge_builtin(d);
-    drill_see(
-        d,
-        "sent twice: handed over once; handed over twice, after a kill: its effects were not counted, which "
-        "--probe does");
+    d->not_shown = true;
+    drill_see(d,
+              "sent twice: handed over once; handed over twice, after a kill: whether that had one effect is "
+              "not known; --probe counts them");
     return true;
 }

@@ -38,6 +38,12 @@ static bool all_once(struct drill *d)
     return true;
 }
 
+/* Ends a sentence on updates that were handled: a handler of the user's may have failed and been tried again. */
+static const char *handled_how_often(const struct drill *d)
+{
+    return d->o->run_handler ? "" : " once";
+}
+
 /* ---- 1 ------------------------------------------------------------------------------------------ */
 
 /* How often the daemon has synced its log; -1: it does not say (told). */
@@ -150,10 +156,10 @@ bool check_written(struct drill *d)
         return false;
     drill_see(d,
               "%d updates written, the daemon killed before Telegram was told: all there after the restart, "
-              "%s, and "
-              "handled once",
+              "%s, and handled%s",
               UPDATES,
-              was_given_again(d) ? "known again when Telegram sent them again" : "which told Telegram");
+              was_given_again(d) ? "known again when Telegram sent them again" : "which told Telegram",
+              handled_how_often(d));
     return true;
 }
 
@@ -233,7 +239,7 @@ static bool check_webhook(struct drill *d)
         return false;
     sender_fault(d->sender, SEND_LOSES);
     server_limit_calls(d->server);
-    drill_give(d, UPDATES, CHATS);
+    drill_give(d, UPDATES, UPDATES); /* each its own chat: a second call there is the first one made again */
     bool good = drill_wait(d, drill_all_confirmed, "the daemon takes what Telegram sends again") &&
                 drill_wait_handled(d, "all updates are handled") &&
                 (d->o->run_handler || drill_wait(d, all_called, "the calls are made")) &&
@@ -241,7 +247,7 @@ static bool check_webhook(struct drill *d)
                 (d->o->run_handler || all_once(d)) && drill_in_order(d) && look_at_calls(d, &calls);
     if (good)
         drill_see(d, "no answer to a webhook arrived in time, each was sent again: %d updates handled%s%s",
-                  UPDATES, d->o->run_handler ? "" : " once", buf_str(&calls));
+                  UPDATES, handled_how_often(d), buf_str(&calls));
     buf_free(&calls);
     return good;
 }
@@ -276,7 +282,7 @@ static bool check_polls(struct drill *d)
     if (!fail_polls(d, &wait))
         return false;
     server_limit_calls(d->server);
-    drill_give(d, UPDATES, CHATS);
+    drill_give(d, UPDATES, UPDATES); /* each its own chat: a second call there is the first one made again */
     if (!fail_next(d, POLL_HANGS, "the daemon confirms what it took"))
         return false;
     int64_t hung_at = s->faulted_at;
@@ -289,9 +295,9 @@ static bool check_polls(struct drill *d)
     bool good = drill_wait(d, has_polled, "the daemon asks again after a request without an answer") &&
                 (d->o->run_handler || all_once(d)) && drill_in_order(d) && look_at_calls(d, &calls);
     if (good)
-        drill_see(
-            d, "429: waited %s as told; cut, 502, no answer for %s: asked again; %d updates handled%s%s",
-            drill_seconds(wait, waited), hung, UPDATES, d->o->run_handler ? "" : " once", buf_str(&calls));
+        drill_see(d,
+                  "429: waited %s as told; cut, 502, no answer for %s: asked again; %d updates handled%s%s",
+                  drill_seconds(wait, waited), hung, UPDATES, handled_how_often(d), buf_str(&calls));
     buf_free(&calls);
     return good;
 }

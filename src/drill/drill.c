@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/tree.h"
 #include "drill/inside.h"
+#include "proc/orphans.h"
 
 #define LOOK_MS 20       /* between two looks at what handlers wrote */
 #define ASK_EVERY_MS 500 /* whether an update is dead */
@@ -229,15 +230,19 @@ static void run_check(struct drill *d, int number, struct drill_summary *out)
     struct drill_result r = {.number = number, .what = checks[number - 1].what};
 
     d->number = number;
-    d->deadline = clock_now() + d->o->limit_ms * checks[number - 1].weight / WEIGHTS_SUM;
+    d->share_ms = d->o->limit_ms * checks[number - 1].weight / WEIGHTS_SUM;
+    d->deadline = clock_now() + d->share_ms;
     buf_clear(&d->seen);
-    r.pass = checks[number - 1].run(d);
+    d->not_shown = false;
+    if (checks[number - 1].run(d))
+        r.verdict = d->not_shown ? DRILL_NOT_SHOWN : DRILL_PASS;
     scratch_clear(d);
     if (d->signo)
         return;
     r.seen = buf_str(&d->seen);
-    out->passed += r.pass;
-    out->failed += !r.pass;
+    out->passed += r.verdict == DRILL_PASS;
+    out->failed += r.verdict == DRILL_FAIL;
+    out->not_shown += r.verdict == DRILL_NOT_SHOWN;
     d->o->result(d->o->arg, &r);
 }
 
@@ -279,6 +284,7 @@ int drill_run(const struct drill_options *o, struct drill_summary *out, struct e
         return -1;
     d.token = make_secret("1000000001:");
     d.hook_secret = make_secret("");
+    orphans_adopt();
     d.loop = loop_new();
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         loop_on_signal(d.loop, signals[i], on_signal, &d);

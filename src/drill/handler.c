@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "deliver/answer.h"
 #include "drill/inside.h"
 #include "wire/json.h"
 
@@ -218,6 +219,7 @@ static void answer(const struct handler *h, const struct given *g, const char *i
 /* The user's worker: both its pipes. */
 struct own_worker {
     FILE *in, *out;
+    pid_t pid;
 };
 
 static bool start_own(const struct handler *h, struct own_worker *w)
@@ -227,8 +229,8 @@ static bool start_own(const struct handler *h, struct own_worker *w)
 
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         return false;
-    pid_t pid = fork();
-    if (pid == 0) {
+    w->pid = fork();
+    if (w->pid == 0) {
         if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
             run_own(h, us);
         _exit(126);
@@ -237,24 +239,48 @@ static bool start_own(const struct handler *h, struct own_worker *w)
     close(out[1]);
     w->in = fdopen(in[1], "w");
     w->out = fdopen(out[0], "r");
-    return pid > 0 && w->in && w->out;
+    return w->pid > 0 && w->in && w->out;
+}
+
+/* Waits for the end of the user's worker; this process ends as it did, for the daemon to see. */
+static int end_as_own(struct own_worker *w)
+{
+    int status = 0;
+
+    fclose(w->in);
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Whether a line is what the daemon takes for the end of this event's try; writes down how it ended. */
+static bool note_answer(const struct handler *h, struct slice line, const struct given *g, const char *id)
+{
+    struct answer a;
+
+    if (answer_parse(line, &a))
+        return false;
+    bool answered = a.kind != ANSWER_EXTEND && slice_eq_str(a.id, id);
+    if (answered && a.kind == ANSWER_DONE)
+        end(h, g);
+    else if (answered)
+        note(h, DEED_FAILED, g, -1);
+    answer_free(&a);
+    return answered;
 }
 
 /* Passes on what the user's worker says until it has answered. Returns false when it closed its output. */
 static bool pass_answer(const struct handler *h, const struct own_worker *w, const struct given *g,
-                        char **line, size_t *size)
+                        const char *id, char **line, size_t *size)
 {
     ssize_t n;
 
     while ((n = getline(line, size, w->out)) > 0) {
-        struct json *root = json_parse(slice_make(*line, (size_t)n), NULL);
-        const struct json *ok = json_get(root, "ok");
-        bool answered = ok != NULL, good = json_true(ok);
-        json_free(root);
-        if (good)
-            end(h, g);
-        else if (answered)
-            note(h, DEED_FAILED, g, -1);
+        bool answered = note_answer(h, slice_make(*line, (size_t)n), g, id);
         fwrite(*line, 1, (size_t)n, stdout);
         fflush(stdout);
         if (answered)
@@ -265,7 +291,8 @@ static bool pass_answer(const struct handler *h, const struct own_worker *w, con
 
 static int run_worker(const struct handler *h)
 {
-    struct own_worker own = {NULL, NULL};
+    struct own_worker own = {NULL, NULL, 0};
+    int code = 0;
     char *line = NULL, *said = NULL;
     size_t size = 0, said_size = 0;
     ssize_t n;
@@ -285,16 +312,14 @@ static int run_worker(const struct handler *h)
         }
         fwrite(line, 1, (size_t)n, own.in);
         fflush(own.in);
-        if (!pass_answer(h, &own, &g, &said, &said_size))
+        if (!pass_answer(h, &own, &g, id, &said, &said_size))
             break;
     }
-    if (own.in)
-        fclose(own.in);
-    while (own.out && wait(NULL) < 0 && errno == EINTR)
-        ;
+    if (h->own)
+        code = end_as_own(&own);
     free(line);
     free(said);
-    return 0;
+    return code;
 }
 
 int drill_handler(const char *kind, const char *dir, char **own)

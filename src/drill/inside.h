@@ -46,8 +46,10 @@ struct drill {
 
     /* the check under way */
     int number;
-    int64_t deadline;
+    int64_t share_ms; /* of the time, for this check, ... */
+    int64_t deadline; /* ... which is over then */
     struct buf seen;
+    bool not_shown; /* a check that returns true: see DRILL_NOT_SHOWN */
     char *dir;
     enum hold hold;
     bool calls;

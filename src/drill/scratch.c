@@ -14,6 +14,7 @@
 #include "core/options.h"
 #include "drill/inside.h"
 #include "net/listen.h"
+#include "proc/orphans.h"
 
 #define PORT_FIRST 20000u /* ip_local_port_range begins at 32768 */
 #define PORTS 12000
@@ -220,6 +221,8 @@ void scratch_clear(struct drill *d)
 {
     if (d->daemon)
         scratch_end(d);
+    if (!d->daemon)
+        orphans_end(); /* the drill kills daemons, which then end no handler's children */
     consumer_stop(d);
     consumer_forget(d);
     record_close(&d->record);

@@ -1,8 +1,10 @@
 /* Asks the daemon of a check, on its control socket. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "drill/inside.h"
 #include "net/http_client.h"
 #include "wire/json.h"
@@ -85,6 +87,7 @@ static void add_event(struct drill *d, const struct json *ev)
     struct slice state = json_string(json_get(ev, "state")), reason = json_string(json_get(ev, "reason"));
     struct slice error = json_string(json_get(ev, "error")), id = json_string(json_get(ev, "id"));
     int64_t attempts = 0;
+    char lease[32];
 
     (void)json_to_i64(json_get(ev, "attempts"), &attempts);
     drill_see(d, "; %.*s is %.*s", (int)id.n, id.p, (int)state.n, state.p);
@@ -93,6 +96,11 @@ static void add_event(struct drill *d, const struct json *ev)
     drill_see(d, ", failed tries: %lld", (long long)attempts);
     if (error.n)
         drill_see(d, ", last error: %.*s", error.n < 200 ? (int)error.n : 200, error.p);
+    if (slice_eq_str(reason, "expired"))
+        drill_see(d, "; the config's expire ends updates that wait for another try so long");
+    else if (d->o->run_handler && (!error.n || memmem(error.p, error.n, "lease", 5)))
+        drill_see(d, "; a lease is %s here: if the handler needs longer, --lease gives it more",
+                  text_from_ms(d->o->lease_ms, lease));
 }
 
 /* The first event of the in-box in that state, as the API shows it, to be given to json_free by *root; NULL: none. */
@@ -123,7 +131,8 @@ void scratch_explain(struct drill *d)
 {
     static const char *const states[] = {"dead", "processing", "pending"};
     int64_t deadline = d->deadline;
-    bool found = false;
+    bool found = false, late = clock_now() >= deadline;
+    char share[32];
 
     d->deadline = clock_now() + EXPLAIN_MS;
     for (size_t i = 0; i < ARRAY_LEN(states) && !found; i++) {
@@ -137,4 +146,7 @@ void scratch_explain(struct drill *d)
         buf_free(&body);
     }
     d->deadline = deadline;
+    if (late)
+        drill_see(d, "; the %s of this check were over: --limit gives more",
+                  drill_seconds(d->share_ms, share));
 }

@@ -4,33 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Reads state and group of a process from /proc/PID/stat: "pid (name) state ppid pgrp ...". The name may hold
- * anything, so what follows its last ')' counts. Returns 0 or -1. */
-static int read_stat(const char *pid, char *state, int *pgrp)
-{
-    char path[300], text[512];
-    int ppid;
-
-    snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0)
-        return -1;
-    text[n] = '\0';
-    const char *end = strrchr(text, ')');
-    return end && sscanf(end + 1, " %c %d %d", state, &ppid, pgrp) == 3 ? 0 : -1;
-}
+#include "proc/stat.h"
 
 static bool only_zombies(pid_t pgid)
 {
@@ -40,12 +18,11 @@ static bool only_zombies(pid_t pgid)
     if (!proc)
         return false;
     for (struct dirent *d; only && (d = readdir(proc));) {
-        char state;
-        int pgrp;
-        if (d->d_name[0] < '1' || d->d_name[0] > '9' || read_stat(d->d_name, &state, &pgrp) || pgrp != pgid)
+        struct proc_stat st;
+        if (d->d_name[0] < '1' || d->d_name[0] > '9' || proc_stat_read(d->d_name, &st) || st.group != pgid)
             continue;
         seen = true;
-        only = state == 'Z' || state == 'X';
+        only = st.state == 'Z' || st.state == 'X';
     }
     closedir(proc);
     /* None seen although kill says there is one: hidden (hidepid), so believe kill. */

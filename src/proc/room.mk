@@ -6,4 +6,6 @@ libproc_a_SOURCES = \
 	src/proc/exitfd.c src/proc/exitfd.h \
 	src/proc/files.c src/proc/files.h \
 	src/proc/group.c src/proc/group.h \
-	src/proc/proc.c src/proc/proc.h
+	src/proc/orphans.c src/proc/orphans.h \
+	src/proc/proc.c src/proc/proc.h \
+	src/proc/stat.c src/proc/stat.h

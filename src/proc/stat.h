@@ -1,0 +1,15 @@
+/* What /proc tells of a process. */
+#ifndef PROC_STAT_H
+#define PROC_STAT_H
+
+#include <sys/types.h>
+
+struct proc_stat {
+    char state; /* 'Z', 'X': it has ended */
+    pid_t parent, group, session;
+};
+
+/* pid: as text, a name in /proc. Returns 0, or -1 if there is none, or it is hidden. */
+int proc_stat_read(const char *pid, struct proc_stat *out);
+
+#endif
