@@ -18,9 +18,29 @@ static int fail(struct err *e, int code, const char *verb, const char *path)
     return err_set(e, code, "cannot %s %s: %s", verb, path, strerror(errno));
 }
 
+/* A file that is there and cannot be read is none that is not there: callers would make a new one in its place. */
 static int cannot(struct err *e, const char *verb, const char *path)
 {
-    return fail(e, EX_NOINPUT, verb, path);
+    bool absent = errno == ENOENT || errno == ENOTDIR;
+
+    return fail(e, absent ? EX_NOINPUT : EX_IOERR, verb, path);
+}
+
+ssize_t file_read_block(int fd, void *out, size_t n)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t some = read(fd, (char *)out + done, n - done);
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some < 0)
+            return -1;
+        if (some == 0)
+            break;
+        done += (size_t)some;
+    }
+    return (ssize_t)done;
 }
 
 static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
@@ -28,17 +48,15 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
     size_t start = out->n;
 
     for (;;) {
-        ssize_t n = read(fd, buf_reserve(out, 4096), 4096);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = file_read_block(fd, buf_reserve(out, 4096), 4096);
         if (n < 0)
             return cannot(e, "read", path);
-        if (n == 0)
-            return 0;
         buf_added(out, (size_t)n);
         if (out->n - start > max)
             return err_set(e, EX_CONFIG, "%s is larger than the %zu bytes that such a file may have", path,
                            max);
+        if (n < 4096)
+            return 0;
     }
 }
 

@@ -142,9 +142,12 @@ int dir_each(const char *path, int (*each)(void *arg, const char *name, struct e
 
     if (!dir)
         return cannot(e, "read", path);
-    while (rc == 0 && (entry = readdir(dir)) != NULL)
+    for (errno = 0; rc == 0 && (entry = readdir(dir)) != NULL;
+         errno = 0) /* which alone tells an error from the end */
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
             rc = each(arg, entry->d_name, e);
+    if (rc == 0 && errno)
+        rc = cannot(e, "read", path);
     closedir(dir);
     return rc;
 }

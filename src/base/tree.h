@@ -23,7 +23,8 @@ int file_replace(const char *path, struct slice content, struct err *e);
  * followed. Returns 0 or -1. */
 int tree_remove(const char *path, struct err *e);
 
-/* Calls each with the name of every entry but "." and ".." until one returns not 0. Returns that, or -1 and e. */
+/* Calls each with the name of every entry but "." and ".." until one returns not 0. Returns that, or -1 and e: also where the
+ * rest of the names cannot be read. */
 int dir_each(const char *path, int (*each)(void *arg, const char *name, struct err *e), void *arg,
              struct err *e);
 

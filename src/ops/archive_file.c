@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #define CHUNK (32u << 10)
@@ -81,6 +82,12 @@ static int64_t size_of(const struct archive_file *f)
 
 /* ---- looking through ---------------------------------------------------------------------------- */
 
+/* Fewer bytes than n only at the end: in front of a sector that cannot be read, the first read is short. */
+static ssize_t read_at(const struct archive_file *f, void *out, size_t n, int64_t at)
+{
+    return lseek(f->fd, at, SEEK_SET) < 0 ? -1 : file_read_block(f->fd, out, n);
+}
+
 /* Whether a member of ours begins somewhere behind the first byte of what follows the whole members: then that is
  * damage in the middle. 1, 0 or -1. */
 static int another_behind(const struct archive_file *f)
@@ -89,7 +96,7 @@ static int another_behind(const struct archive_file *f)
     int64_t at = f->good + (int64_t)sizeof(gzip_magic) + ARCHIVE_SIGN_BYTES;
 
     for (;;) {
-        ssize_t n = pread(f->fd, window, sizeof(window), at);
+        ssize_t n = read_at(f, window, sizeof(window), at);
         if (n < 0)
             return -1;
         if (n < ARCHIVE_SIGN_BYTES)
@@ -105,7 +112,7 @@ static enum scanned cut(struct archive_file *f, struct err *e)
 {
     unsigned char start[sizeof(gzip_magic)] = {0};
     static const unsigned char zeros[sizeof(gzip_magic)];
-    ssize_t n = pread(f->fd, start, sizeof(start), f->good);
+    ssize_t n = read_at(f, start, sizeof(start), f->good);
     int behind = n < 0 ? -1 : another_behind(f);
 
     if (behind < 0) {
@@ -152,7 +159,7 @@ enum scanned archive_file_scan(struct archive_file *f, int64_t until_us, struct 
     enum scanned rc = SCAN_WHOLE;
 
     while (f->scanning) {
-        ssize_t n = pread(f->fd, chunk, sizeof(chunk), f->at);
+        ssize_t n = read_at(f, chunk, sizeof(chunk), f->at);
         if (n < 0) {
             fail(e, "read", f->path);
             return SCAN_FAILED;

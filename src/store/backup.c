@@ -46,7 +46,9 @@ int backup_check_files(const char *dir, struct err *e)
     for (size_t i = 0; rc == 0 && i < l.n; i++) {
         struct stat st;
         char *path = xasprintf("%s/state-%u/%s", dir, info.number, l.files[i].name);
-        if (lstat(path, &st) < 0)
+        if (lstat(path, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
+            rc = err_set(e, EX_IOERR, "cannot look at %s: %s", path, strerror(errno));
+        else if (lstat(path, &st) < 0)
             rc = err_set(e, EX_DATAERR, "%s is missing", path);
         else if ((uint64_t)st.st_size != l.files[i].bytes)
             rc = err_set(e, EX_DATAERR, "%s has %llu bytes instead of %llu", path,

@@ -196,8 +196,12 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         free(db);
         return NULL;
     }
-    if ((mode == DB_OPEN || mode == DB_LOOK) && log_has_hole(path)) {
-        err_set(e, EX_DATAERR, "cannot open the database: Corruption: zeros in the middle of its log");
+    int hole = mode == DB_OPEN || mode == DB_LOOK ? log_has_hole(path, e) : 0;
+    if (hole) {
+        if (hole > 0)
+            err_set(e, EX_DATAERR, "cannot open the database: Corruption: zeros in the middle of its log");
+        else
+            err_prefix(e, "cannot open the database");
         free(db);
         return NULL;
     }

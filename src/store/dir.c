@@ -82,41 +82,48 @@ bool store_dir_is_aside(const char *name)
     return !strcmp(name, "lock") || !strcmp(name, STORE_ALERTED) || !strcmp(name, RESERVE_NAME);
 }
 
+/* What is looked through. */
+struct place {
+    const char *path;    /* of the spool */
+    const char *db_path; /* of the database in it */
+    char foreign[256];   /* a name in there that is none of RocksDB's; "": none */
+};
+
 /* Something other than the lock and what a half-made spool has. */
+static int must_be_own(void *arg, const char *n, struct err *e)
+{
+    const struct place *p = arg;
+
+    if (!strcmp(n, SWAP_PREPARING))
+        return err_set(e, EX_CONFIG, "a `tgspool restore` or `repair` of %s did not end: run it again",
+                       p->path);
+    if (strcmp(n, "db") && strcmp(n, MARKER ".new") && strcmp(n, SWAP_READY) && !store_dir_is_aside(n))
+        return err_set(
+            e, EX_CONFIG,
+            "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", p->path,
+            n);
+    return 0;
+}
+
 static int check_empty(const char *path, struct err *e)
 {
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    int rc = 0;
+    struct place p = {.path = path};
 
-    if (!dir)
-        return io_error(e, "read", path);
-    while (rc == 0 && (entry = readdir(dir)) != NULL) {
-        const char *n = entry->d_name;
-        if (!strcmp(n, SWAP_PREPARING))
-            rc = err_set(e, EX_CONFIG, "a `tgspool restore` or `repair` of %s did not end: run it again",
-                         path);
-        else if (strcmp(n, ".") && strcmp(n, "..") && strcmp(n, "db") && strcmp(n, MARKER ".new") &&
-                 strcmp(n, SWAP_READY) && !store_dir_is_aside(n))
-            rc = err_set(
-                e, EX_CONFIG,
-                "%s is no spool and not empty (it holds \"%s\"); give spool.dir a directory of its own", path,
-                n);
-    }
-    closedir(dir);
-    return rc;
+    return dir_each(path, must_be_own, &p, e);
 }
 
 /* Whether a file of the database holds rows: a table, or a log that was written to. */
-static bool has_rows(int dir_fd, const char *name)
+static bool has_rows(const char *db_path, const char *name)
 {
     const char *dot = strrchr(name, '.');
     struct stat st;
 
     if (!dot)
         return false;
-    return !strcmp(dot, ".sst") ||
-           (!strcmp(dot, ".log") && (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size > 0));
+    char *path = xasprintf("%s/%s", db_path, name);
+    bool rows = !strcmp(dot, ".sst") || (!strcmp(dot, ".log") && (lstat(path, &st) < 0 || st.st_size > 0));
+    free(path);
+    return rows;
 }
 
 /* Whether a name is one that RocksDB gives its files. */
@@ -132,53 +139,46 @@ static bool is_rocksdb_name(const char *name)
 }
 
 /* A database without marker was never finished, and has no rows: nothing in it was ever acknowledged. One with rows has
- * lost its marker, and one with other files is not ours: both stay as they are. Returns 0 if it may be removed. */
-static int look_at_half_made(const char *path, DIR *dir, struct err *e)
+ * lost its marker, and one with other files is not ours: both stay as they are. */
+static int look_at_half_made(void *arg, const char *name, struct err *e)
 {
-    struct dirent *entry;
-    char foreign[256] = "";
+    struct place *p = arg;
 
-    while ((entry = readdir(dir)) != NULL) {
-        const char *name = entry->d_name;
-        if (!strcmp(name, ".") || !strcmp(name, ".."))
-            continue;
-        if (!is_rocksdb_name(name))
-            snprintf(foreign, sizeof(foreign), "%s", name);
-        else if (has_rows(dirfd(dir), name))
-            return err_set(e, EX_DATAERR,
-                           "%s/" MARKER
-                           " is gone, but there is a spool's database with it: nothing was touched; "
-                           "put that file back, or restore the spool from a backup",
-                           path);
-    }
-    return !foreign[0]
-               ? 0
-               : err_set(e, EX_CONFIG,
-                         "%s/db holds \"%s\", which is no part of a spool; give spool.dir a directory of its "
-                         "own",
-                         path, foreign);
+    if (!is_rocksdb_name(name))
+        snprintf(p->foreign, sizeof(p->foreign), "%s", name);
+    else if (has_rows(p->db_path, name))
+        return err_set(e, EX_DATAERR,
+                       "%s/" MARKER " is gone, but there is a spool's database with it: nothing was touched; "
+                       "put that file back, or restore the spool from a backup",
+                       p->path);
+    return 0;
+}
+
+static int remove_half_made(void *arg, const char *name, struct err *e)
+{
+    const struct place *p = arg;
+    char *path = xasprintf("%s/%s", p->db_path, name);
+    int rc = is_rocksdb_name(name) && unlink(path) < 0 ? io_error(e, "remove", path) : 0;
+
+    free(path);
+    return rc;
 }
 
 /* Looks at what may stand in db/ without a marker; removes it if told to. */
 static int half_made(const char *path, bool remove, struct err *e)
 {
     char *db_path = xasprintf("%s/db", path);
-    DIR *dir = opendir(db_path);
-    struct dirent *entry;
+    struct place p = {.path = path, .db_path = db_path};
     int rc = 0;
 
-    if (!dir)
-        rc = errno == ENOENT ? 0 : io_error(e, "read", db_path);
-    else
-        rc = look_at_half_made(path, dir, e);
-    if (dir && rc == 0 && remove) {
-        rewinddir(dir);
-        while (rc == 0 && (entry = readdir(dir)) != NULL)
-            if (is_rocksdb_name(entry->d_name) && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-                rc = io_error(e, "remove what is in", db_path);
-    }
-    if (dir)
-        closedir(dir);
+    if (access(db_path, F_OK) == 0 || errno != ENOENT)
+        rc = dir_each(db_path, look_at_half_made, &p, e);
+    if (rc == 0 && p.foreign[0])
+        rc = err_set(e, EX_CONFIG,
+                     "%s holds \"%s\", which is no part of a spool; give spool.dir a directory of its own",
+                     db_path, p.foreign);
+    if (rc == 0 && remove && access(db_path, F_OK) == 0)
+        rc = dir_each(db_path, remove_half_made, &p, e);
     free(db_path);
     return rc;
 }

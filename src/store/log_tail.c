@@ -240,45 +240,44 @@ static size_t find_nothing(const unsigned char *p, size_t n)
     return n;
 }
 
-/* A block at a time: the log may be as large as all the memory that a start should take. */
-static bool has_hole(FILE *f)
+/* A block at a time: the log may be as large as all the memory that a start should take. Returns 1, 0 or -1 and errno. */
+static int has_hole(int fd)
 {
     unsigned char block[LOG_BLOCK];
     bool nothing = false; /* from some place on */
-    size_t n;
+    ssize_t n;
 
-    while ((n = fread(block, 1, sizeof(block), f)) > 0) {
-        size_t at = nothing ? 0 : find_nothing(block, n);
-        nothing = at < n;
-        if (!all_zero(block + at, n - at))
-            return true;
+    while ((n = file_read_block(fd, block, sizeof(block))) > 0) {
+        size_t at = nothing ? 0 : find_nothing(block, (size_t)n);
+        nothing = at < (size_t)n;
+        if (!all_zero(block + at, (size_t)n - at))
+            return 1;
     }
-    return false;
+    return n < 0 ? -1 : 0;
 }
 
+/* 1 ends the walk. */
 static int look_for_hole(void *arg, const char *name, struct err *e)
 {
     const char *dot = strrchr(name, '.');
-    bool hole = false;
 
-    (void)e;
-    if (dot && !strcmp(dot, ".log")) {
-        char *path = xasprintf("%s/%s", (const char *)arg, name);
-        FILE *f = fopen(path, "re");
-        if (f) {
-            hole = has_hole(f);
-            fclose(f);
-        }
-        free(path);
-    }
-    return hole; /* 1 ends the walk */
+    if (!dot || strcmp(dot, ".log"))
+        return 0;
+    char *path = xasprintf("%s/%s", (const char *)arg, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int hole = fd >= 0 ? has_hole(fd) : errno == ENOENT ? 0 : -1; /* one that is gone is RocksDB's to tell */
+    if (hole < 0)
+        err_set(e, EX_IOERR, "cannot read %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return hole;
 }
 
-bool log_has_hole(const char *db_path)
+int log_has_hole(const char *db_path, struct err *e)
 {
-    struct err none = ERR_NONE;
     char *path = xstrdup(db_path);
-    bool hole = dir_each(path, look_for_hole, path, &none) > 0;
+    int hole = access(db_path, F_OK) < 0 && errno == ENOENT ? 0 : dir_each(path, look_for_hole, path, e);
 
     free(path);
     return hole;

@@ -19,7 +19,7 @@
 int log_tail_torn(const char *db_path, bool cut, struct err *e);
 
 /* Whether some log of the database has zeros instead of a record, with more behind. RocksDB passes by what follows in that
- * block without a word. Reads no more than the heads of pieces. False also where a file cannot be read: its opening tells. */
-bool log_has_hole(const char *db_path);
+ * block without a word. Returns 1, 0 (also where there is no database), or -1 and EX_IOERR: what cannot be read may have one. */
+int log_has_hole(const char *db_path, struct err *e);
 
 #endif

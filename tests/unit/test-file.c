@@ -96,6 +96,9 @@ static void what_is_no_file(void **state)
     assert_non_null(strstr(e.text, "not a regular file"));
     assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
     assert_int_equal(file_read(path_of("fifo"), 100, &b, &e), -1); /* and does not hang */
+    /* there, but not to be read, since nothing is mapped at 0: other than absent */
+    assert_int_equal(file_read("/proc/self/mem", 100, &b, &e), -1);
+    assert_int_equal(e.exit_code, EX_IOERR);
     assert_int_equal(b.n, 0);
     buf_free(&b);
 }
