@@ -31,6 +31,7 @@ struct repair {
     unsigned faults[REPAIR_WAYS], lost[REPAIR_WAYS];
     uint64_t events[REPAIR_WAYS]; /* that can be read */
     int best;                     /* way, -1: none */
+    struct err unread;            /* by the disk's fault: nobody knows what a way would have saved */
     struct spool_salvaged boxes[BOXES_TOLD];
     size_t n_boxes;
     struct reborn reborn;
@@ -57,6 +58,8 @@ static void try_way(struct repair *r, enum repair_way w, bool fresh)
         r->faults[w] = v.faults;
     else
         r->faults[w] = 1;
+    if (e.exit_code == EX_IOERR)
+        r->unread = e;
     if (!r->cli->json && !r->opens[w])
         cli_print("%s: does not open (%s)\n", repair_way_text(w), e.text);
     else if (!r->cli->json)
@@ -80,6 +83,18 @@ static int choose(const struct repair *r)
     return best;
 }
 
+/* To choose by what can be read today would leave out what can be read tomorrow. */
+static int disk_fails(struct err *e)
+{
+    struct err why = *e;
+
+    return err_set(
+        e, EX_IOERR,
+        "nothing was repaired: %.700s. If that stays so, what can be read is put into a new spool by: "
+        "tgspool repair --fresh",
+        why.text);
+}
+
 static int try_ways(struct repair *r, bool fresh, struct err *e)
 {
     r->tries = xasprintf("%s/repair-tries", r->config->dir);
@@ -92,6 +107,10 @@ static int try_ways(struct repair *r, bool fresh, struct err *e)
             try_way(r, REPAIR_REBUILT,
                     fresh); /* where a table is gone; the log is whole, if it opens as it is */
     r->best = choose(r);
+    if (r->unread.exit_code && (!fresh || r->best < 0)) {
+        *e = r->unread;
+        return disk_fails(e);
+    }
     if (r->best < 0)
         return err_set(
             e, EX_DATAERR,
@@ -352,15 +371,14 @@ static void close_repair(struct repair *r)
     free(r->aside);
 }
 
-/* Whether the spool is well as it stands. */
-static bool is_well(struct repair *r)
+/* Whether the spool is well as it stands: 1, 0, or -1 and e where the disk does not let it be read. */
+static int is_well(struct repair *r, struct err *e)
 {
-    struct err e = ERR_NONE;
     struct verified v = {0};
-    bool well = verify_dir(r->config->dir, &v, &e) == 0 && !v.faults;
+    int rc = verify_dir(r->config->dir, &v, e) == 0 ? !v.faults : 0;
 
     verified_free(&v);
-    return well;
+    return e->exit_code == EX_IOERR ? disk_fails(e) : rc;
 }
 
 static int run_repair(struct cli *cli, int argc, char **argv)
@@ -374,15 +392,17 @@ static int run_repair(struct cli *cli, int argc, char **argv)
     (void)argv;
     if (apply && from_new)
         return cli_fail(EX_USAGE, "--apply takes a copy, and --fresh makes a new spool: give one of them");
-    if (open_repair(&r, &e) < 0) {
+    int well = open_repair(&r, &e) < 0 ? -1 : from_new ? 0 : is_well(&r, &e);
+    if (well < 0) {
         rc = -1;
-    } else if (!from_new && is_well(&r)) {
+    } else if (well) {
         rc = 0;
         if (cli->json)
             json_account(&r, true);
         else
             cli_print("all well: there is nothing to repair\n");
     } else {
+        e = ERR_NONE;
         repair_count(r.config->dir, &r.before);
         rc = from_new ? fresh(&r, &e) : plain(&r, apply, &e);
         if (rc == 0)

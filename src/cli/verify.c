@@ -42,9 +42,10 @@ int verify_dir(const char *dir, struct verified *v, struct err *e)
             v->highest_seq = spool_box_next_seq(b) - 1;
     }
     spool_identity(sp, v->instance, &v->generation);
-    v->faults = spool_verify(sp, note, v);
+    int faults = spool_verify(sp, note, v, e);
+    v->faults = faults < 0 ? 0 : (unsigned)faults;
     spool_close(sp);
-    return 0;
+    return faults < 0 ? -1 : 0;
 }
 
 void verified_free(struct verified *v)

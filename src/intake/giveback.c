@@ -83,6 +83,7 @@ struct giveback *giveback_new(const struct giveback_options *o, given_back_fn *f
         .ip = o->bot->ip,
     };
     struct poll_position p;
+    char why[256];
     struct botapi *api = botapi_new(o->loop, &ao, e);
 
     if (!api)
@@ -97,6 +98,12 @@ struct giveback *giveback_new(const struct giveback_options *o, given_back_fn *f
     for (size_t i = 0; i < g->n_kinds; i++)
         g->kinds[i] = xstrdup(o->bot->allowed_updates[i]);
     spool_get_position(o->box, &p);
+    if (!spool_healthy(spool_of(o->box),
+                       why)) { /* without the offset, Telegram would hand out once more what is done */
+        err_set(e, EX_IOERR, "%s", why);
+        giveback_free(g);
+        return NULL;
+    }
     bool polled = o->bot->intake == INTAKE_POLL && !strcmp(p.api_root, o->bot->api_root);
     if (polled && o->now - p.newest_update_at < OFFSET_KEEPS)
         g->offset = p.offset;

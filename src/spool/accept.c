@@ -111,17 +111,11 @@ void spool_set_position(struct spool_box *b, const struct poll_position *p)
 void spool_get_position(struct spool_box *b, struct poll_position *out)
 {
     struct position_record r = {.offset = 0};
-    struct key k = key_position(b->bot_id);
     struct buf v = BUF_EMPTY;
-    struct err e = ERR_NONE;
 
     memset(out, 0, sizeof(*out));
-    if (!spool_usable(b->sp))
-        return;
-    int rc = db_get(store_db(b->sp->store), FAMILY_META, key_slice(&k), &v, &e);
-    if (rc < 0)
-        spool_break(b->sp, &e);
-    else if (rc && record_position_decode(buf_slice(&v), &r) == 0) {
+    if (row_get(b->sp, FAMILY_META, key_position(b->bot_id), &v) > 0 &&
+        record_position_decode(buf_slice(&v), &r) == 0) {
         memcpy(out->api_root, r.api_root, sizeof(out->api_root));
         out->offset = r.offset;
         out->newest_update_at = r.newest_update_at;

@@ -98,20 +98,16 @@ static void load_record(struct spool *sp, struct spool_box *b, const struct box_
     }
 }
 
-int boxes_load(struct spool *sp)
+/* Calls each with every box's record, which it takes. Returns 0 or -1. */
+static int each_record(struct spool *sp, void (*each)(struct spool *sp, int64_t bot_id, enum box which,
+                                                      const struct box_record *rec))
 {
     struct key lower = key_name("box/"), upper = key_after_prefix(lower);
-    struct err e = ERR_NONE;
+    struct err e = ERR_NONE, e_iter = ERR_NONE;
     struct box_record rec;
     enum box which;
     int64_t bot_id;
 
-    list_each(&sp->boxes, it) { /* one that was made in a lost batch starts anew */
-        struct spool_box *b = list_item(it, struct spool_box, link);
-        struct box_record empty = {.next_seq = 1};
-        memcpy(empty.name, b->rec.name, sizeof(empty.name));
-        load_record(sp, b, &empty);
-    }
     struct db_iter *it = db_iter_new(store_db(sp->store), FAMILY_META, key_slice(&lower), key_slice(&upper));
     for (; db_iter_valid(it); db_iter_next(it)) {
         if (key_box_decode(db_iter_key(it), &bot_id, &which) < 0 ||
@@ -119,15 +115,42 @@ int boxes_load(struct spool *sp)
             err_set(&e, EX_DATAERR, "the record of a box cannot be decoded");
             break;
         }
-        struct spool_box *b = box_find(sp, bot_id, which);
-        load_record(sp, b ? b : box_new(sp, bot_id, which), &rec);
+        each(sp, bot_id, which, &rec);
     }
-    struct err e_iter = ERR_NONE;
     if (db_iter_free(it, &e_iter) < 0)
         e = e_iter;
     if (e.exit_code)
         spool_break(sp, &e);
     return e.exit_code ? -1 : 0;
+}
+
+static void drop_record(struct spool *sp, int64_t bot_id, enum box which, const struct box_record *rec)
+{
+    (void)sp;
+    (void)bot_id;
+    (void)which;
+    free(rec->epochs);
+}
+
+static void take_record(struct spool *sp, int64_t bot_id, enum box which, const struct box_record *rec)
+{
+    struct spool_box *b = box_find(sp, bot_id, which);
+
+    load_record(sp, b ? b : box_new(sp, bot_id, which), rec);
+}
+
+int boxes_load(struct spool *sp)
+{
+    /* Once for nothing: if they cannot be read, what is known of them stays, for status to show. */
+    if (each_record(sp, drop_record) < 0)
+        return -1;
+    list_each(&sp->boxes, it) { /* one that was made in a lost batch starts anew */
+        struct spool_box *b = list_item(it, struct spool_box, link);
+        struct box_record empty = {.next_seq = 1};
+        memcpy(empty.name, b->rec.name, sizeof(empty.name));
+        load_record(sp, b, &empty);
+    }
+    return each_record(sp, take_record);
 }
 
 void boxes_save(struct spool *sp)
@@ -377,19 +400,21 @@ static int64_t waits_since(const struct spool_box *b, const struct event *ev)
     return ev->replay_of && at > ev->received_at ? at : ev->received_at;
 }
 
-/* Finds the oldest unfinished event: the first of its class, from the last one found on. */
+/* Finds the oldest unfinished event: the first of its class, from the last one found on. If it cannot be read, what is known
+ * stays. */
 static void find_oldest(struct spool_box *b)
 {
     struct buf record = BUF_EMPTY;
     struct event ev;
     uint64_t seq = 0; /* none has it */
 
-    b->oldest_at = 0;
-    b->oldest_known = true;
-    if (rows_states(b, CLASS_UNFINISHED, b->oldest_from, UINT64_MAX, first_seq, &seq) == 0 && seq &&
-        row_event(b, seq, &ev, &record) > 0) {
-        b->oldest_from = seq;
-        b->oldest_at = waits_since(b, &ev);
+    int there = rows_states(b, CLASS_UNFINISHED, b->oldest_from, UINT64_MAX, first_seq, &seq);
+    if (there == 0 && seq)
+        there = row_event(b, seq, &ev, &record);
+    if (there >= 0) {
+        b->oldest_known = true;
+        b->oldest_at = there > 0 ? waits_since(b, &ev) : 0;
+        b->oldest_from = there > 0 ? seq : b->oldest_from;
     }
     buf_free(&record);
 }

@@ -154,6 +154,8 @@ struct spool {
 bool spool_usable(const struct spool *sp);
 void spool_break(struct spool *sp, const struct err *e); /* a read failed, or a record cannot be decoded */
 
+/* The one way to a row by its key; val may be NULL. */
+int row_get(struct spool *sp, enum family f, struct key key, struct buf *val);
 int row_event(struct spool_box *b, uint64_t seq, struct event *ev, struct buf *record);
 void row_put_event(struct spool_box *b, const struct event *ev);
 int row_state(struct spool_box *b, enum ended_class c, uint64_t seq, struct state_record *out);

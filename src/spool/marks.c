@@ -17,17 +17,14 @@ static void key_hash(struct slice key, unsigned char hash[MARK_BYTES])
 /* The mark, if it is there and not past its time. */
 static int row_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES], struct mark_record *out)
 {
-    struct key k = key_mark(b->bot_id, hash);
     struct buf v = BUF_EMPTY;
-    struct err e = ERR_NONE;
+    struct err e;
 
-    if (!spool_usable(b->sp))
-        return -1;
-    int rc = db_get(store_db(b->sp->store), FAMILY_MARKS, key_slice(&k), &v, &e);
-    if (rc > 0 && record_mark_decode(buf_slice(&v), out) < 0)
+    int rc = row_get(b->sp, FAMILY_MARKS, key_mark(b->bot_id, hash), &v);
+    if (rc > 0 && record_mark_decode(buf_slice(&v), out) < 0) {
         rc = err_set(&e, EX_DATAERR, "the record of an idempotency key cannot be decoded");
-    if (rc < 0)
         spool_break(b->sp, &e);
+    }
     buf_free(&v);
     return rc > 0 && out->done && out->expiry <= b->sp->now ? 0 : rc;
 }
@@ -147,13 +144,10 @@ static void expire_one(struct spool *sp, int64_t expiry, int64_t bot, const unsi
     struct db *db = store_db(sp->store);
     struct key k = key_mark(bot, hash), x = key_mark_expiry(expiry, bot, hash);
     struct buf v = BUF_EMPTY;
-    struct err e = ERR_NONE;
     struct mark_record r;
 
-    int there = db_get(db, FAMILY_MARKS, key_slice(&k), &v, &e);
-    if (there < 0) {
-        spool_break(sp, &e);
-    } else {
+    int there = row_get(sp, FAMILY_MARKS, k, &v);
+    if (there >= 0) {
         if (there && record_mark_decode(buf_slice(&v), &r) == 0 && r.done && r.expiry == expiry)
             db_delete(db, FAMILY_MARKS, key_slice(&k));
         db_delete(db, FAMILY_MARKS, key_slice(&x));

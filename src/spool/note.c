@@ -15,13 +15,5 @@ void spool_set_note(struct spool_box *b, const char *name, struct slice text)
 
 bool spool_get_note(struct spool_box *b, const char *name, struct buf *out)
 {
-    struct key k = key_note(b->bot_id, name);
-    struct err e = ERR_NONE;
-
-    if (!spool_usable(b->sp))
-        return false;
-    int rc = db_get(store_db(b->sp->store), FAMILY_META, key_slice(&k), out, &e);
-    if (rc < 0)
-        spool_break(b->sp, &e);
-    return rc > 0;
+    return row_get(b->sp, FAMILY_META, key_note(b->bot_id, name), out) > 0;
 }

@@ -26,15 +26,15 @@ int row_undecodable(struct spool_box *b, enum family f, uint64_t seq)
     return -1;
 }
 
-static int get(struct spool_box *b, enum family f, struct key key, struct buf *val)
+int row_get(struct spool *sp, enum family f, struct key key, struct buf *val)
 {
     struct err e = ERR_NONE;
 
-    if (!spool_usable(b->sp))
+    if (!spool_usable(sp))
         return -1;
-    int rc = db_get(store_db(b->sp->store), f, key_slice(&key), val, &e);
+    int rc = db_get(store_db(sp->store), f, key_slice(&key), val, &e);
     if (rc < 0)
-        spool_break(b->sp, &e);
+        spool_break(sp, &e);
     return rc;
 }
 
@@ -52,7 +52,7 @@ void row_delete(struct spool_box *b, enum family f, struct key key)
 
 int row_event(struct spool_box *b, uint64_t seq, struct event *ev, struct buf *record)
 {
-    int rc = get(b, FAMILY_EVENTS, key_event(b->bot_id, b->which, seq), record);
+    int rc = row_get(b->sp, FAMILY_EVENTS, key_event(b->bot_id, b->which, seq), record);
 
     if (rc <= 0)
         return rc;
@@ -78,7 +78,7 @@ enum ended_class class_of(enum state s)
 int row_state(struct spool_box *b, enum ended_class c, uint64_t seq, struct state_record *out)
 {
     struct buf v = BUF_EMPTY;
-    int rc = get(b, FAMILY_STATES, key_state(b->bot_id, b->which, c, seq), &v);
+    int rc = row_get(b->sp, FAMILY_STATES, key_state(b->bot_id, b->which, c, seq), &v);
 
     if (rc > 0 && record_state_decode(buf_slice(&v), out) < 0)
         rc = row_undecodable(b, FAMILY_STATES, seq);
@@ -141,7 +141,7 @@ int rows_states(struct spool_box *b, enum ended_class c, uint64_t from, uint64_t
 int row_lane(struct spool_box *b, uint32_t epoch, struct lane lane, struct lane_record *out)
 {
     struct buf v = BUF_EMPTY;
-    int rc = get(b, FAMILY_LANES, key_lane(b->bot_id, b->which, epoch, lane), &v);
+    int rc = row_get(b->sp, FAMILY_LANES, key_lane(b->bot_id, b->which, epoch, lane), &v);
 
     if (rc > 0 && record_lane_decode(buf_slice(&v), out) < 0)
         rc = row_undecodable(b, FAMILY_LANES, 0);
@@ -167,7 +167,7 @@ static struct key id_key(const struct spool_box *b, const struct event *ev)
 int row_id(struct spool_box *b, const struct event *ev, uint64_t *seq)
 {
     struct buf v = BUF_EMPTY;
-    int rc = get(b, FAMILY_IDS, id_key(b, ev), &v);
+    int rc = row_get(b->sp, FAMILY_IDS, id_key(b, ev), &v);
 
     if (rc > 0 && record_u64_decode(buf_slice(&v), seq) < 0)
         rc = row_undecodable(b, FAMILY_IDS, 0);

@@ -426,9 +426,10 @@ typedef void spool_happened_fn(void *arg, const struct spool_happening *h);
 void spool_watch(struct spool *sp, spool_happened_fn *fn, void *arg); /* one watcher; NULL: none */
 
 /* Checks every invariant of doc/format.md by a full scan; report is called with a sentence for each fault.
- * Returns the number of faults. Only between commit and begin. */
+ * Returns the number of faults; or -1 and e where the disk failed, so that nobody knows of the rest. Only between commit and
+ * begin. */
 typedef void spool_fault_fn(void *arg, const char *sentence);
-unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg);
+int spool_verify(struct spool *sp, spool_fault_fn *report, void *arg, struct err *e);
 
 /* ---- a spool that was put back from an older copy ------------------------------------------------ */
 

@@ -47,7 +47,6 @@ static bool head_is_due(struct check *c, uint64_t seq, uint32_t epoch, const str
 {
     struct spool_box *b = c->box;
     struct key places[3];
-    struct err e = ERR_NONE;
     size_t n = 0;
 
     if (st->state == STATE_PROCESSING) {
@@ -59,7 +58,7 @@ static bool head_is_due(struct check *c, uint64_t seq, uint32_t epoch, const str
         places[n++] = key_due(b->bot_id, b->which, DUE_BARRIER, epoch, seq);
     }
     for (size_t i = 0; i < n; i++)
-        if (db_get(store_db(c->sp->store), FAMILY_DUE, key_slice(&places[i]), NULL, &e) > 0)
+        if (row_get(c->sp, FAMILY_DUE, places[i], NULL) > 0)
             return true;
     return false;
 }
@@ -67,9 +66,8 @@ static bool head_is_due(struct check *c, uint64_t seq, uint32_t epoch, const str
 static bool in_order(struct check *c, const struct event *ev)
 {
     struct key k = key_order(c->box->bot_id, c->box->which, ev->epoch, ev->lane, ev->seq);
-    struct err e = ERR_NONE;
 
-    return db_get(store_db(c->sp->store), FAMILY_ORDER, key_slice(&k), NULL, &e) > 0;
+    return row_get(c->sp, FAMILY_ORDER, k, NULL) > 0;
 }
 
 static void check_unfinished(struct check *c, const struct event *ev, const struct event_state *st)
@@ -252,7 +250,6 @@ static void each_mark(struct check *c, struct slice key, struct slice value)
 {
     unsigned char hash[MARK_BYTES];
     struct mark_record m;
-    struct err e = ERR_NONE;
     int64_t bot;
 
     if (key_mark_decode(key, &bot, hash) < 0 || record_mark_decode(value, &m) < 0) {
@@ -260,7 +257,7 @@ static void each_mark(struct check *c, struct slice key, struct slice value)
         return;
     }
     struct key x = key_mark_expiry(m.expiry, bot, hash);
-    if (m.done && db_get(store_db(c->sp->store), FAMILY_MARKS, key_slice(&x), NULL, &e) <= 0)
+    if (m.done && row_get(c->sp, FAMILY_MARKS, x, NULL) <= 0)
         fault(c, "an idempotency key of bot %lld would never be forgotten", (long long)bot);
     if (!m.done && !is_held(c, bot, hash, &m))
         fault(c, "an idempotency key of bot %lld is held by @%llu, which does not have it", (long long)bot,
@@ -273,7 +270,6 @@ static void each_mark_expiry(struct check *c, struct slice key, struct slice val
     unsigned char hash[MARK_BYTES];
     struct mark_record m;
     struct buf v = BUF_EMPTY;
-    struct err e = ERR_NONE;
     int64_t bot, expiry;
 
     (void)value;
@@ -282,7 +278,7 @@ static void each_mark_expiry(struct check *c, struct slice key, struct slice val
         return;
     }
     struct key k = key_mark(bot, hash);
-    if (expiry > c->sp->now && (db_get(store_db(c->sp->store), FAMILY_MARKS, key_slice(&k), &v, &e) <= 0 ||
+    if (expiry > c->sp->now && (row_get(c->sp, FAMILY_MARKS, k, &v) <= 0 ||
                                 record_mark_decode(buf_slice(&v), &m) < 0 || m.expiry != expiry))
         fault(c, "the expiry of an idempotency key of bot %lld leads to no such key", (long long)bot);
     buf_free(&v);
@@ -339,7 +335,7 @@ static void read_all(struct check *c)
         }
 }
 
-unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg)
+int spool_verify(struct spool *sp, spool_fault_fn *report, void *arg, struct err *e)
 {
     struct check c = {.sp = sp, .report = report, .arg = arg};
 
@@ -353,10 +349,14 @@ unsigned spool_verify(struct spool *sp, spool_fault_fn *report, void *arg)
     }
     if (spool_usable(sp))
         check_marks(&c);
-    if (!spool_usable(sp)) {
-        c.faults++;
-        if (report)
-            report(arg, sp->broken ? sp->broken_why.text : "the store cannot be read");
-    }
-    return c.faults;
+    if (spool_usable(sp))
+        return (int)c.faults;
+    if (!sp->broken)
+        return err_set(e, EX_IOERR, "the store cannot be read");
+    if (sp->broken_why.exit_code !=
+        EX_DATAERR) /* the disk's, not the spool's: what could not be read may be well */
+        return err_set(e, sp->broken_why.exit_code, "%s", sp->broken_why.text);
+    if (report)
+        report(arg, sp->broken_why.text);
+    return (int)c.faults + 1;
 }

@@ -76,14 +76,17 @@ static int look_for_manifest(void *arg, const char *name, struct err *e)
     return 0;
 }
 
-/* Whether CURRENT names an index that is there. */
-static bool current_is_good(const char *db)
+/* Whether CURRENT names an index that is there: 1, 0, or -1 and e where it cannot be read. */
+static int current_is_good(const char *db, struct err *e)
 {
     char *path = xasprintf("%s/CURRENT", db);
     struct buf text = BUF_EMPTY;
-    bool good = false;
+    struct err why = ERR_NONE;
+    int good = 0;
 
-    if (file_read(path, 256, &text, NULL) == 0 && text.n > 1 && text.p[text.n - 1] == '\n') {
+    if (file_read(path, 256, &text, &why) < 0 && why.exit_code == EX_IOERR) {
+        good = err_set(e, EX_IOERR, "%s", why.text);
+    } else if (text.n > 1 && text.p[text.n - 1] == '\n') {
         text.p[text.n - 1] = '\0';
         char *manifest = xasprintf("%s/%s", db, buf_str(&text));
         good = !strncmp(buf_str(&text), "MANIFEST-", 9) && access(manifest, F_OK) == 0;
@@ -97,9 +100,10 @@ static bool current_is_good(const char *db)
 static int mend_current(const char *db, struct err *e)
 {
     struct newest n = {.number = -1};
+    int good = current_is_good(db, e);
 
-    if (current_is_good(db))
-        return 0;
+    if (good)
+        return good < 0 ? -1 : 0;
     if (dir_each(db, look_for_manifest, &n, e) < 0)
         return -1;
     if (n.number < 0)
@@ -260,7 +264,9 @@ int repair_try(const char *dir, enum repair_way way, const char *to, unsigned *l
 
     *lost = 0;
     int schema = 0;
-    if (store_dir_schema(dir, &schema, &none) < 0 || !schema)
+    if (store_dir_schema(dir, &schema, &none) < 0 && none.exit_code == EX_IOERR)
+        rc = err_set(e, EX_IOERR, "%s", none.text);
+    else if (!schema)
         schema = STORE_SCHEMA; /* the marker is damaged, too */
     if (rc == 0)
         rc = dir_each(from_db, copy_one, &c, e);

@@ -162,7 +162,8 @@ static bool notices(void)
         assert_int_equal(e.exit_code, EX_DATAERR);
         return true;
     }
-    unsigned n = readable(sp), faults = spool_verify(sp, ignore, NULL); /* reads the rest */
+    unsigned n = readable(sp);
+    int faults = spool_verify(sp, ignore, NULL, NULL); /* reads the rest */
     spool_commit(sp);
     bool noticed = spool_health(sp, NULL) != SPOOL_OK;
     if (noticed) {
@@ -253,7 +254,7 @@ static void a_tail_with_unwritten_sectors(void **state)
             fail_msg("a sector %d before the last: %s", (int)from, e.text);
         unsigned n = readable(sp);
         assert_true(n < EVENTS && n >= EVENTS - 2);
-        spool_verify(sp, no_fault, NULL);
+        spool_verify(sp, no_fault, NULL, NULL);
         assert_int_equal(spool_health(sp, NULL), SPOOL_OK);
         spool_close(sp);
     }
@@ -304,7 +305,7 @@ static void a_hole_near_the_end(void **state)
         assert_int_equal(rc == 0, seq <= n); /* a beginning, without gaps */
         buf_free(&record);
     }
-    spool_verify(sp, no_fault, NULL);
+    spool_verify(sp, no_fault, NULL, NULL);
     spool_close(sp);
 }
 
@@ -349,7 +350,7 @@ static void half_a_record(void **state)
     struct spool *sp = open_at(copy, &e);
     if (!sp)
         fail_msg("%s", e.text);
-    spool_verify(sp, no_fault, NULL);
+    spool_verify(sp, no_fault, NULL, NULL);
     spool_close(sp);
 }
 
@@ -369,7 +370,7 @@ static void a_torn_tail(void **state)
             fail_msg("%d bytes cut: %s", (int)cut, e.text);
         unsigned n = readable(sp);
         assert_true(n < EVENTS && n > EVENTS / 3);
-        spool_verify(sp, no_fault, NULL);
+        spool_verify(sp, no_fault, NULL, NULL);
         assert_int_equal(spool_health(sp, NULL), SPOOL_OK);
         spool_close(sp);
     }

@@ -1,4 +1,5 @@
 /* Closing and opening again: every state, leases, clocks that were set, another order, directories that are not ours. */
+#include "spool/internal.h"
 #include "store/dir.h"
 #include "world.h"
 
@@ -53,6 +54,45 @@ static void every_state_survives(void **state)
     assert_true(world_arrive(w, 7, 7) > pending);
     world_end(w, world_take_seq(w, PUSH, push), OUTCOME_DONE, -1);
     world_verify(w);
+}
+
+static void put_behind_its_back(struct world *w, struct key k, struct slice value)
+{
+    char *path = xasprintf("%s/db", w->dir);
+    struct err e = ERR_NONE;
+    struct db *db = db_open(path, DB_OPEN, 1 << 20, &e);
+
+    if (!db)
+        fail_msg("%s", e.text);
+    db_put(db, FAMILY_META, key_slice(&k), value);
+    assert_int_equal(db_write(db, true, &e), DB_WRITTEN);
+    db_close(db);
+    free(path);
+}
+
+/* The store is opened again, and then its boxes cannot be read: nobody is told that there is nothing. */
+static void boxes_that_cannot_be_read_stay_as_known(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+
+    world_arrive(w, 1, 1);
+    world_end(w, world_take(w, PUSH), OUTCOME_DONE, -1);
+    world_arrive(w, 2, 2);
+    int64_t oldest = world_status(w).oldest_unfinished_at;
+    err_set(&e, EX_IOERR, "as a read that failed");
+    spool_break(w->sp, &e);
+    spool_commit(w->sp);
+    assert_int_equal(spool_health(w->sp, NULL), SPOOL_FAILED);
+    put_behind_its_back(w, key_box(BOT_ID, BOX_IN), slice_str("no record"));
+    world_wait(w, SECONDS(2));
+    spool_begin(w->sp, w->now);
+    spool_commit(w->sp);
+    assert_int_equal(spool_health(w->sp, NULL), SPOOL_CORRUPT);
+    struct spool_box_status st = world_status(w);
+    assert_int_equal(st.counts.pending, 1);
+    assert_int_equal(st.counts.done, 1);
+    assert_int_equal(st.oldest_unfinished_at, oldest);
 }
 
 /* What a webhook's intake goes on from: the highest id of those that came last, whatever their order. */
@@ -471,14 +511,22 @@ static void a_marker_that_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        restart_test(every_state_survives),          restart_test(the_newest_update_is_found),
-        restart_test(every_state_survives),          restart_test(a_forced_discard_outlives_a_kill),
-        restart_test(an_idle_store_opens_again),     restart_test(pull_leases_have_a_grace_after_opening),
-        restart_test(many_claims_of_a_dead_process), restart_test(a_clock_set_back),
-        restart_test(a_clock_set_forward),           restart_test(a_changed_order_is_a_barrier),
-        restart_test(barriers_behind_barriers),      restart_test(an_orphan_is_kept),
-        restart_test(who_holds_the_directory),       restart_test(directories_that_are_not_ours),
-        restart_test(a_database_of_someone_else),    restart_test(a_marker_that_is_gone),
+        restart_test(every_state_survives),
+        restart_test(the_newest_update_is_found),
+        restart_test(boxes_that_cannot_be_read_stay_as_known),
+        restart_test(a_forced_discard_outlives_a_kill),
+        restart_test(an_idle_store_opens_again),
+        restart_test(pull_leases_have_a_grace_after_opening),
+        restart_test(many_claims_of_a_dead_process),
+        restart_test(a_clock_set_back),
+        restart_test(a_clock_set_forward),
+        restart_test(a_changed_order_is_a_barrier),
+        restart_test(barriers_behind_barriers),
+        restart_test(an_orphan_is_kept),
+        restart_test(who_holds_the_directory),
+        restart_test(directories_that_are_not_ours),
+        restart_test(a_database_of_someone_else),
+        restart_test(a_marker_that_is_gone),
     };
     return cmocka_run_group_tests_name("spool restart", tests, NULL, NULL);
 }

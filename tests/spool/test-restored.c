@@ -52,7 +52,7 @@ static void what_is_looked_at_does_not_change(void **state)
     spool_box_status(b, &st);
     assert_int_equal(st.counts.processing, 1);
     assert_int_equal(spool_next_deadline(sp), TIME_NEVER);
-    assert_int_equal(spool_verify(sp, NULL, NULL), 0);
+    assert_int_equal(spool_verify(sp, NULL, NULL, NULL), 0);
     spool_close(sp);
     assert_null(
         spool_look(&(struct spool_options){.dir = "/nonexistent", .cache_bytes = 1 << 20}, w->now, &e));

@@ -290,5 +290,5 @@ static void print_fault(void *arg, const char *sentence)
 
 void world_verify(struct world *w)
 {
-    assert_int_equal(spool_verify(w->sp, print_fault, NULL), 0);
+    assert_int_equal(spool_verify(w->sp, print_fault, NULL, NULL), 0);
 }
