@@ -382,6 +382,8 @@ int request_send(struct request *q, const char *method, const char *path, struct
     if (a->status >= 200 && a->status <= 299 && a->root)
         return 0;
     refused(a, e);
+    if (q->sp && e && !spool_healthy(q->sp, NULL)) /* no daemon opens it again: to ask again would not help */
+        e->exit_code = spool_health(q->sp, NULL) == SPOOL_CORRUPT ? EX_DATAERR : EX_IOERR;
     answer_clear(a);
     return -1;
 }

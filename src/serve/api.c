@@ -346,11 +346,19 @@ void api_work_add(struct api *api, struct api_work *w)
     list_add_tail(&api->work, &w->link);
 }
 
-/* Gives one stretch of time to the walks, in turn. */
+/* Gives one stretch of time to the walks, in turn. While the store is failed there is nothing that they could do. */
 static void run_work(struct api *api)
 {
     int64_t until = api->hooks.us() + API_SLICE_US;
 
+    api->work_failed = !spool_healthy(api->sp, NULL);
+    if (api->work_failed) {
+        list_each(&api->work, it) {
+            struct api_work *w = list_item(it, struct api_work, link);
+            w->failed(w);
+        }
+        return;
+    }
     while (!list_empty(&api->work) && !spool_batch_full(api->sp) && api->hooks.us() < until) {
         struct api_work *w = list_item(api->work.next, struct api_work, link);
         list_del(&w->link);
@@ -371,8 +379,9 @@ void api_tick(struct api *api)
 
 int64_t api_next_deadline(const struct api *api)
 {
-    if (!list_empty(&api->work) && !spool_batch_full(api->sp)) /* else the spool's own deadline comes first */
-        return 0;
+    bool failed = !spool_healthy(api->sp, NULL);
+    if (!list_empty(&api->work) && (failed ? !api->work_failed : !spool_batch_full(api->sp)))
+        return 0; /* else the spool's own deadline comes first */
     const int64_t at[] = {leases_next_deadline(api->leases), tail_next_deadline(api->tail),
                           handovers_next_deadline(api->handovers),
                           checkpoints_next_deadline(api->checkpoints),

@@ -256,6 +256,15 @@ static void job_slice(struct api_work *w, int64_t until_us)
     }
 }
 
+/* One that has a number already waits for the store. */
+static void job_failed(struct api_work *w)
+{
+    struct job *job = list_item(w, struct job, work);
+
+    if (job->call)
+        api_fail_store(job->call); /* frees the job */
+}
+
 void api_jobs_free(struct api *api)
 {
     list_each(&api->jobs, it)
@@ -427,6 +436,7 @@ static void by_filter(struct api_call *c, const struct act *act, const struct pa
     job->started = api_now(c->api);
     job->patience = job->started + PATIENCE_MS;
     job->work.slice = job_slice;
+    job->work.failed = job_failed;
     c->state = job;
     c->drop = drop_job;
     api_work_add(c->api, &job->work);

@@ -15,6 +15,8 @@ struct api_work {
     /* Goes on until the clock passes until_us, the batch is full, or it is finished: then it has taken itself
      * out. */
     void (*slice)(struct api_work *w, int64_t until_us);
+    /* The store is failed, for nobody knows how long: who waits for an answer gets it (503). */
+    void (*failed)(struct api_work *w);
 };
 
 struct api {
@@ -22,6 +24,7 @@ struct api {
     struct api_hooks hooks;
     struct list calls;
     struct list work;
+    bool work_failed; /* while the store is failed: that was told to what is in `work` */
     struct list jobs; /* api_bulk.c: those that outlived their request */
     unsigned n_jobs;
     unsigned n_pages; /* of lists, being made */
@@ -84,7 +87,7 @@ api_route_fn api_keys, api_post_call;          /* api_calls.c */
 api_route_fn api_events, api_event;            /* api_list.c */
 api_route_fn api_replay, api_discard, api_job; /* api_bulk.c */
 void api_jobs_free(struct api *api);
-api_route_fn api_alert_test; /* api_alert.c */
+api_route_fn api_alert_test;                                         /* api_alert.c */
 api_route_fn api_import;                                             /* api_import.c */
 api_route_fn api_pause, api_resume, api_status;                      /* api_admin.c */
 api_route_fn api_metrics;                                            /* metrics.c */

@@ -148,6 +148,11 @@ static void import_slice(struct api_work *w, int64_t until_us)
         import_answer(im);
 }
 
+static void import_failed(struct api_work *w)
+{
+    api_fail_store(list_item(w, struct import, work)->call); /* frees the import */
+}
+
 void api_import(struct api_call *c, const struct api_request *r, const struct params *p)
 {
     (void)p;
@@ -161,6 +166,7 @@ void api_import(struct api_call *c, const struct api_request *r, const struct pa
     im->call = c;
     im->rest = r->body;
     im->work.slice = import_slice;
+    im->work.failed = import_failed;
     c->state = im;
     c->drop = drop_import;
     api_work_add(c->api, &im->work);

@@ -97,6 +97,11 @@ static void page_slice(struct api_work *w, int64_t until_us)
         page_answer(pg, at_end);
 }
 
+static void page_failed(struct api_work *w)
+{
+    api_fail_store(list_item(w, struct page, work)->call); /* frees the page */
+}
+
 void api_events(struct api_call *c, const struct api_request *r, const struct params *p)
 {
     struct page *pg = xcalloc(1, sizeof(*pg));
@@ -122,6 +127,7 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
     pg->call = c;
     pg->limit = (unsigned)limit;
     pg->work.slice = page_slice;
+    pg->work.failed = page_failed;
     buf_add_str(&pg->out, "{\"events\":[");
     c->state = pg;
     c->drop = drop_page;
