@@ -1,7 +1,9 @@
 /* Environment: TGSPOOL_POWER_DIR, the watched directory; TGSPOOL_POWER_JOURNAL, a file to append to, of which several
  * processes may have a share; TGSPOOL_POWER_CUT=N, the operation (from 1) of this process that never happens;
  * TGSPOOL_POWER_FAULT=OPERATION:PATTERN:ERRNO:N:COUNT, an operation (* is any) that fails on paths like PATTERN (of fnmatch, below the
- * directory), from its N-th on, COUNT times (0: for ever); a sync with ERRNO -1 says that it succeeded, and did nothing. */
+ * directory), from its N-th on, COUNT times (0: for ever); a sync with ERRNO -1 says that it succeeded, and did nothing. The operation
+ * read is none of those that * is: what changes nothing goes on where nothing can be written. TGSPOOL_POWER_WHEN=FILE: it
+ * fails, and is counted, only while that is there. */
 #include "journal.h"
 
 #include <errno.h>
@@ -19,7 +21,7 @@
 static const char *const names[] = {
     [OP_OPEN] = "open",   [OP_WRITE] = "write",   [OP_TRUNCATE] = "truncate", [OP_ALLOCATE] = "allocate",
     [OP_SYNC] = "sync",   [OP_RENAME] = "rename", [OP_LINK] = "link",         [OP_UNLINK] = "unlink",
-    [OP_MKDIR] = "mkdir", [OP_RMDIR] = "rmdir"};
+    [OP_MKDIR] = "mkdir", [OP_RMDIR] = "rmdir",   [OP_READ] = "read"};
 
 /* How an entry stands in the journal; path and then second path or bytes follow. */
 struct head {
@@ -34,8 +36,10 @@ static long cut_at, operations;
 static struct {
     char *operation, *pattern;
     int error;
+    const char *when; /* NULL: always */
     long from, count, seen;
-    bool half; /* the next one finds no room at all */
+    bool half;  /* the next one finds no room at all */
+    bool reads; /* its operation is read */
 } fault;
 
 static void parse_fault(const char *text)
@@ -51,6 +55,8 @@ static void parse_fault(const char *text)
     fault.error = atoi(error);
     fault.from = atol(from);
     fault.count = atol(count);
+    fault.when = getenv("TGSPOOL_POWER_WHEN");
+    fault.reads = !strcmp(fault.operation, names[OP_READ]);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -82,8 +88,11 @@ const char *journal_root(void)
 
 static int fails(enum operation op, const char *path)
 {
-    if (!fault.operation || (strcmp(fault.operation, "*") && strcmp(fault.operation, names[op])) ||
-        fnmatch(fault.pattern, path + strlen(root) + 1, 0))
+    bool any = fault.operation && !strcmp(fault.operation, "*") && op != OP_READ;
+
+    if (!fault.operation || (!any && strcmp(fault.operation, names[op]) != 0) ||
+        fnmatch(fault.pattern, path + strlen(root) + 1, 0) ||
+        (fault.when && syscall(SYS_access, fault.when, F_OK) < 0))
         return 0;
     long n = ++fault.seen - fault.from;
     if (n < 0 || (fault.count && n >= fault.count))
@@ -105,6 +114,21 @@ int journal_begin(enum operation op, const char *path)
     if (++operations == cut_at)
         _exit(POWER_CUT);
     return fails(op, path);
+}
+
+bool journal_reads_fail(void)
+{
+    return fault.reads;
+}
+
+int journal_read(const char *path)
+{
+    if (fnmatch(fault.pattern, path + strlen(root) + 1, 0))
+        return 0;
+    journal_begin_quietly();
+    int error = fails(OP_READ, path);
+    journal_end();
+    return error;
 }
 
 size_t journal_room(size_t n)

@@ -22,7 +22,8 @@ enum operation {
     OP_UNLINK,   /* path */
     OP_MKDIR,    /* path */
     OP_RMDIR,    /* path */
-    OP_FAULT     /* path: an operation on it was made to fail */
+    OP_FAULT,    /* path: an operation on it was made to fail */
+    OP_READ      /* never written down: it only fails */
 };
 
 struct entry {
@@ -40,6 +41,10 @@ const char *journal_root(void);
 int journal_begin(enum operation op, const char *path);
 /* The same for what does not count: it can neither fail nor be the last. */
 void journal_begin_quietly(void);
+/* Whether the n-th read of a path, or of a directory's names, is to fail: returns 0, or the errno. Does not count as an operation, and
+ * costs nothing where no read is to fail. */
+bool journal_reads_fail(void);
+int journal_read(const char *path);
 /* A write that is to fail for want of room writes this many of n bytes first. */
 size_t journal_room(size_t n);
 void journal_add(const struct entry *e);

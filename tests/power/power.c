@@ -1,6 +1,7 @@
 /* Loaded before the C library (LD_PRELOAD), it sees what a process does to the files below one directory, and writes it
  * down (journal.h): so that afterwards disk.py knows what a disk would hold had the power been cut. Nothing is really
  * synced. What it has no model of ends the process, so that nothing goes unseen. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -284,6 +285,59 @@ int sync_file_range(int fd, off_t from, off_t n, unsigned flags)
     return watched(fd, &st) ? 0 : next(fd, from, n, flags);
 }
 
+/* ---- reads ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether a read of what has this path (NULL: nothing of ours) fails: errno says why. */
+static bool fails_to_read(const char *path)
+{
+    int error = path ? journal_read(path) : 0;
+
+    if (error)
+        errno = error;
+    return error != 0;
+}
+
+/* The same of a descriptor; looked at only where reads are to fail. */
+static bool read_fails(int fd)
+{
+    struct stat st;
+
+    return journal_reads_fail() && fails_to_read(watched(fd, &st));
+}
+
+ssize_t read(int fd, void *bytes, size_t n)
+{
+    NEXT(read);
+    return read_fails(fd) ? -1 : next(fd, bytes, n);
+}
+
+ssize_t pread(int fd, void *bytes, size_t n, off_t at)
+{
+    NEXT(pread);
+    return read_fails(fd) ? -1 : next(fd, bytes, n, at);
+}
+
+/* RocksDB reads its log and index so. What is in the stream's buffer does not come again from the disk, and may fail all the same. */
+#undef fread_unlocked /* glibc's macro of it */
+size_t fread_unlocked(void *bytes, size_t size, size_t n, FILE *f)
+{
+    NEXT(fread_unlocked);
+    return read_fails(fileno_unlocked(f)) ? 0 : next(bytes, size, n, f);
+}
+
+struct dirent *readdir(DIR *dir)
+{
+    NEXT(readdir);
+    char path[PATH_MAX];
+
+    if (journal_reads_fail() && journal_root()) {
+        path_of_fd(dirfd(dir), path); /* opendir opens it by no name that could be stood before */
+        if (is_below(path) && fails_to_read(path))
+            return NULL;
+    }
+    return next(dir);
+}
+
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
 
 /* What changes one name. */
@@ -405,7 +459,7 @@ static void refuse_name(const char *what, const char *name)
 FILE *fopen(const char *name, const char *mode)
 {
     NEXT(fopen);
-    if (strpbrk(mode, "wa+"))
+    if (strpbrk(mode, "wa+") || journal_reads_fail())
         refuse_name("fopen", name);
     return next(name, mode);
 }
@@ -421,9 +475,30 @@ FILE *fdopen(int fd, const char *mode)
 void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 {
     NEXT(mmap);
-    if (flags & MAP_SHARED && protection & PROT_WRITE)
+    if ((flags & MAP_SHARED && protection & PROT_WRITE) || journal_reads_fail())
         refuse_fd("mmap", fd);
     return next(at, n, protection, flags, fd, offset);
+}
+
+ssize_t readv(int fd, const struct iovec *v, int n)
+{
+    NEXT(readv);
+    refuse_fd("readv", fd);
+    return next(fd, v, n);
+}
+
+ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
+{
+    NEXT(preadv);
+    refuse_fd("preadv", fd);
+    return next(fd, v, n, at);
+}
+
+size_t fread(void *bytes, size_t size, size_t n, FILE *f)
+{
+    NEXT(fread);
+    refuse_fd("fread", fileno(f));
+    return next(bytes, size, n, f);
 }
 
 ssize_t writev(int fd, const struct iovec *v, int n)
@@ -498,6 +573,7 @@ void sync(void)
 int open64(const char *name, int flags, ...) __attribute__((alias("open")));
 int openat64(int dir, const char *name, int flags, ...) __attribute__((alias("openat")));
 int creat64(const char *name, mode_t mode) __attribute__((alias("creat")));
+ssize_t pread64(int fd, void *bytes, size_t n, off_t at) __attribute__((alias("pread")));
 ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t at) __attribute__((alias("pwrite")));
 int ftruncate64(int fd, off_t size) __attribute__((alias("ftruncate")));
 int fallocate64(int fd, int mode, off_t from, off_t n) __attribute__((alias("fallocate")));

@@ -46,6 +46,8 @@ class Stage:
         self.backup = os.path.join(self.disk, "backup")
         self.archive = os.path.join(self.disk, "archive")
         self.journal = os.path.join(self.spool.dir, "journal")
+        self.failing = os.path.join(self.spool.dir, "failing")
+        self.disk_fails(True)
         os.mkdir(self.disk, 0o700)
         self.promises = Promises()
         self.made = []  # ids of updates, in Telegram's order
@@ -66,7 +68,16 @@ class Stage:
             env["TGSPOOL_POWER_CUT"] = str(cut)
         if fault:
             env["TGSPOOL_POWER_FAULT"] = fault
+            env["TGSPOOL_POWER_WHEN"] = self.failing
         return env
+
+    def disk_fails(self, fails):
+        """Whether the disk has its fault now; at first it has."""
+        if fails:
+            with open(self.failing, "w", encoding="ascii"):
+                pass
+        else:
+            os.unlink(self.failing)
 
     def start(self, **env):
         """Starts the daemon under the layer; Died if its power is cut before it answers."""
@@ -168,6 +179,18 @@ class Stage:
                  for i in ids]
         if self.ask("POST", "/v1/import", "".join(line + "\n" for line in lines))[0] == 200:
             self.promises.updates |= set(ids)
+
+    def look(self):
+        """A list holds all that is there, or it is told that it cannot. Returns its events, None for none."""
+        promised = self.promises.updates | self.promises.ended
+        status, answer = self.ask("GET", "/v1/events?limit=1000&payload=1")
+        if status != 200:
+            assert status == 503, f"{status} {answer}"
+            return None
+        if not answer["next"] and not os.path.isdir(self.archive):
+            there = {e["update_id"] for e in answer["events"] if e["box"] == "in"}
+            assert not promised - there, f"a list is silently short by {promised - there}"
+        return answer["events"]
 
     def load(self, seconds=20, size=0, port=None, calls=True, old=False):
         """A bot's work, by turns, until the power is cut or the time is over."""

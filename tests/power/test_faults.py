@@ -15,7 +15,7 @@ import faults  # noqa: E402
 from harness import has_failpoints, wait_until  # noqa: E402
 from stage import Stage  # noqa: E402
 
-SAMPLE = 20
+SAMPLE, SAMPLE_OF_READS = 20, 3  # test_reads.py has more of those
 
 
 def side_by_side(function, runs):
@@ -29,8 +29,10 @@ def side_by_side(function, runs):
 def test_a_sample():
     """Each time the same."""
     rng = random.Random(5)
-    side_by_side(faults.run, [(*rng.choice(faults.ALL), rng.choice((1, 2, 3, 5, 8, 13, 21)), rng.choice((0, 1, 2)))
-                              for _ in range(SAMPLE)])
+    runs = [(*rng.choice(faults.CHANGES), rng.choice((1, 2, 3, 5, 8, 13, 21)), rng.choice((0, 1, 2))) for _ in range(SAMPLE)]
+    runs += [(*rng.choice(faults.READS), rng.choice((1, 2, 5, 13, 34, 89)), rng.choice((0, 1, 2)))
+             for _ in range(SAMPLE_OF_READS)]
+    side_by_side(faults.run, runs)
 
 
 if os.environ.get("FAULTS_ALL"):

@@ -12,7 +12,8 @@ EXTRA_DIST += \
 	tests/power/stage.py \
 	tests/power/test_faults.py \
 	tests/power/test_limits.py \
-	tests/power/test_power.py
+	tests/power/test_power.py \
+	tests/power/test_reads.py
 
 # What takes longer than make check may: 200 rounds instead of 20; each fault at each of its places.
 power: $(check_PROGRAMS) tgspool
