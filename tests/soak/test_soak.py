@@ -14,9 +14,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import soak  # noqa: E402
 
-# What each breaks, and what must be said of it. The one is the other's witness that what is not broken does not creep; but
-# how long things take depends on what else the machine does, and what is too slow may also be late.
-RUNS = {"fds=2,keep_kb=512": {"fds", "rss MB"}, "slow_ms=5,disk_kb=256": {"db MB", "p50 ms", "p99 ms"}}
+# What each breaks, and what must be said of it: each of the first, and one of the second (where a machine is so busy that
+# everything waits from the start, p50 has no further to go). The slow one is the witness that what is not broken does not
+# creep; but how long things take depends on what else the machine does, and what is too slow may also be late.
+LATENCY = {"p50 ms", "p99 ms"}
+RUNS = {"fds=2,keep_kb=512,disk_kb=128": ({"fds", "rss MB", "db MB"}, set()), "slow_ms=5": (set(), LATENCY)}
 SLOW = re.compile("(p50 ms|p99 ms)(:| creeps)|not handled: ")
 HOUR, SAMPLE_S = 3600, 10
 CROWD = (2400, 2700)  # s, in which there are more descriptors: that is no trend
@@ -45,8 +47,9 @@ def test_a_broken_daemon(said, leaks):
     status, output = said[leaks]
     fails = re.findall(r"^FAIL: (.*)", output, re.M)
     creeps = {m[1] for m in (re.fullmatch(r"(.+) creeps: \d+, then \d+", f) for f in fails) if m}
-    assert status == 1 and creeps >= RUNS[leaks], output
-    others = [f for f in fails if f.split(" creeps: ")[0] not in RUNS[leaks] and not SLOW.match(f)]
+    each, one_of = RUNS[leaks]
+    assert status == 1 and creeps >= each and (not one_of or creeps & one_of), output
+    others = [f for f in fails if f.split(" creeps: ")[0] not in each and not SLOW.match(f)]
     assert not others, output
 
 
