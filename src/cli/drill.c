@@ -76,12 +76,6 @@ static void tell_before(void *arg, const char *dir, const char *api_root)
     buf_free(&retry);
 }
 
-/* For people; JSON has "fail". */
-static const char *verdict_word(enum drill_verdict v)
-{
-    return v == DRILL_PASS ? "pass" : v == DRILL_FAIL ? "FAIL" : "not shown";
-}
-
 static void tell_result(void *arg, const struct drill_result *r)
 {
     struct telling *t = arg;
@@ -92,12 +86,12 @@ static void tell_result(void *arg, const struct drill_result *r)
         json_object(&t->j);
         json_kv_int(&t->j, "number", r->number);
         json_kv_cstr(&t->j, "check", r->what);
-        json_kv_cstr(&t->j, "result", r->verdict == DRILL_FAIL ? "fail" : verdict_word(r->verdict));
+        json_kv_cstr(&t->j, "result", r->pass ? "pass" : "fail");
         json_kv_text(&t->j, "seen", buf_slice(&seen));
         json_object_end(&t->j);
     } else {
         cli_add_wrapped(&lines, buf_str(&seen));
-        cli_print("%d %s ... %s\n%s", r->number, r->what, verdict_word(r->verdict), buf_str(&lines));
+        cli_print("%d %s ... %s\n%s", r->number, r->what, r->pass ? "pass" : "FAIL", buf_str(&lines));
         (void)cli_finish(0);
     }
     buf_free(&seen);
@@ -109,9 +103,7 @@ static int tell_end(struct telling *t, const struct drill_summary *s)
     if (t->cli->json) {
         json_array_end(&t->j);
         json_kv_cstr(&t->j, "result",
-                     s->signo    ? "ended"
-                     : s->failed ? "fail"
-                                 : verdict_word(s->not_shown ? DRILL_NOT_SHOWN : DRILL_PASS));
+                     s->signo ? "ended" : s->failed ? "fail" : "pass");
         json_kv_cstr(&t->j, "kept", s->dir);
         json_object_end(&t->j);
         buf_add_char(&t->json, '\n');
@@ -311,8 +303,8 @@ const struct command command_drill = {
              "order, delivery, concurrency, tries and expiry. A built-in handler is used;\n"
              "with --run-handler the bot's own, which has TGSPOOL_DRILL=1 in its environment\n"
              "and the server to make its calls to in TGSPOOL_API_ROOT. --probe counts what it\n"
-             "did; without it check 5 is `not shown`. The exit status is 70 if a check failed,\n"
-             "and what failed is kept.\n",
+             "did, for check 5. The exit status is 0 if all passed, 70 if not; what failed is\n"
+             "kept.\n",
     .options = options,
     .max_arguments = -1,
     .run = run_drill,

@@ -167,9 +167,7 @@ bool check_twice(struct drill *d)
         return judge_probe(d, count);
     if (!d->o->run_handler)
         return judge_builtin(d);
-    d->not_shown = true;
-    drill_see(d,
-              "sent twice: handed over once; handed over twice, after a kill: whether that had one effect is "
-              "not known; --probe counts them");
+    drill_see(d, "sent twice: handed over once. Handed over twice, after a kill: how often your handler then did "
+                 "its work was not counted; --probe COMMAND does that");
     return true;
 }

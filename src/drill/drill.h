@@ -17,16 +17,10 @@
 #define DRILL_LIMIT_MS 60000
 #define DRILL_LIMIT_LEASES 26 /* a limit of fewer leases leaves no time to see one run out */
 
-enum drill_verdict {
-    DRILL_FAIL,
-    DRILL_PASS,
-    DRILL_NOT_SHOWN, /* nothing was wrong, but what the check is for could not be seen */
-};
-
 struct drill_result {
     int number;       /* 1 .. DRILL_CHECKS */
     const char *what; /* a few words */
-    enum drill_verdict verdict;
+    bool pass;
     const char *seen; /* one line: what was seen; of a check that failed, what was missed */
 };
 
@@ -45,7 +39,7 @@ struct drill_options {
 };
 
 struct drill_summary {
-    unsigned passed, failed, not_shown;
+    unsigned passed, failed;
     int signo; /* ended early by this signal; 0: no */
     char *dir; /* the scratch directory if it was kept, NULL: it was removed. To be freed */
 };

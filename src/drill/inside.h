@@ -49,7 +49,6 @@ struct drill {
     int64_t share_ms; /* of the time, for this check, ... */
     int64_t deadline; /* ... which is over then */
     struct buf seen;
-    bool not_shown; /* a check that returns true: see DRILL_NOT_SHOWN */
     char *dir;
     enum hold hold;
     bool calls;
