@@ -151,10 +151,8 @@ def fault_cells(passed):
     for (intake, delivery), passes in passed.items():
         if intake == "act" and delivery in matrix_acts.IN_DAEMON:
             continue
-        if intake == "act":
-            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
-        else:
-            found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
+        found = {point: ats(point, intake, passes[point]) for point in fails & set(passes)}
+        if intake != "act":
             found.update({"spool.recover": (1,), **{point: (at,) if at else () for point, at in BEHIND_START.items()}})
         cells += [Cell(point, at, intake, delivery, errno) for point in sorted(found) for at in found[point]
                   for errno in (5, 28)]
