@@ -180,21 +180,17 @@ static bool looks_like_option(const char *word)
     return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
 }
 
-/* The value of an option, a word of its own; `as`: how the option was written. With c NULL, one that was forgotten is told
- * later, when the command is known. */
-static int take_value(struct cli *cli, const struct command *c, const struct cli_option *o, const char *as,
-                      char ***next)
+/* The value of an option, a word of its own; `as`: how the option was written. */
+static int take_value(struct cli *cli, const struct cli_option *o, const char *as, char ***next)
 {
     const char *value = **next;
 
     if (!value)
         return cli_fail(EX_USAGE, "%s needs a value: %s %s", as, as, o->value);
     if (looks_like_option(value))
-        return c ? cli_fail(EX_USAGE,
-                            "%s needs a value, %s, and \"%s\" looks like an option; if it is meant, write "
-                            "--%s=%s",
-                            as, o->value, value, o->name, value)
-                 : 0;
+        return cli_fail(EX_USAGE,
+                        "%s needs a value, %s, and \"%s\" looks like an option; if it is meant, write --%s=%s",
+                        as, o->value, value, o->name, value);
     (*next)++;
     return add_given(cli, o, value);
 }
@@ -230,7 +226,7 @@ static int long_option(struct cli *cli, struct words *w, const struct command *c
         return add_given(cli, o, "");
     if (equals)
         return add_given(cli, o, equals + 1);
-    return take_value(cli, c, o, word, next);
+    return take_value(cli, o, word, next);
 }
 
 /* Goes over all words. With c NULL, only to find the command: options of all commands are known then. */
@@ -260,7 +256,7 @@ static int read_words(struct cli *cli, struct words *w, const struct command *c,
         else if (word[2])
             rc = add_given(cli, &common[0], word + 2);
         else
-            rc = take_value(cli, c, &common[0], word, &argv);
+            rc = take_value(cli, &common[0], word, &argv);
         if (rc)
             return rc;
     }
