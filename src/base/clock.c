@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "base/failpoint.h"
+
 static int64_t read_us(clockid_t id)
 {
     struct timespec t;
@@ -29,6 +31,8 @@ int64_t clock_now(void)
 {
     static int64_t wall_at_boot_zero;
 
+    if (FAILPOINT("break.wall_clock"))
+        return clock_wall_ms();
     if (!wall_at_boot_zero)
         wall_at_boot_zero = clock_wall_ms() - clock_boot_ms();
     return wall_at_boot_zero + clock_boot_ms();

@@ -9,7 +9,7 @@
 
 #define EVERY SECONDS(10)
 #define TELL MINUTES(1)
-#define TOO_FAR HOURS(1)
+#define TOO_FAR HOURS(1) /* as in spool/stepped.c */
 
 static void tell(struct stepping *s, int64_t ahead)
 {
@@ -32,7 +32,7 @@ int64_t stepping_tick(struct stepping *s, struct spool *sp, int64_t now)
         return s->at;
     s->at = now + EVERY;
     int64_t ahead = clock_wall_ms() - now;
-    spool_clock_ahead(sp, ahead < -TOO_FAR);
+    spool_clock_ahead(sp, -ahead);
     if (llabs(ahead - s->told) >= TELL)
         tell(s, ahead);
     return s->at;

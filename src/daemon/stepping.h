@@ -1,6 +1,6 @@
 /* Steps of the wall clock while the daemon runs. Its own time does not step (base/clock.h): nothing waits longer or shorter.
- * But what it records and shows then differs from the machine's clock until the next start, which a person shall know; and if
- * the machine's clock is behind, the time at the start was wrong, and nothing is removed by it. */
+ * But what it records and shows then differs from the machine's clock until the next start, which a person shall know; and the
+ * spool goes by it: if the machine's clock is behind, the time at the start was wrong, and nothing is removed by it. */
 #ifndef DAEMON_STEPPING_H
 #define DAEMON_STEPPING_H
 

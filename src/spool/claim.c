@@ -25,26 +25,30 @@ bool spool_claimable(const struct spool_box *b)
            breaker_allows(&b->breaker, 1, b->sp->now) > 0;
 }
 
-bool has_expired(const struct spool_box *b, const struct event *ev)
+/* How old an event of this kind may become. */
+static int64_t may_wait_ms(const struct spool_policy *p, const char *kind)
 {
-    int64_t age = b->sp->now - ev->received_at;
-    const struct kind *k;
+    const struct kind *k = kind_find(slice_str(kind));
+
+    if (p->expire == EXPIRE_AUTO)
+        return k ? k->telegram_keeps_ms : HOURS(24);
+    for (size_t i = 0; p->expire == EXPIRE_KINDS && i < p->n_expire_rules; i++)
+        if (!strcmp(p->expire_rules[i].kind, kind))
+            return p->expire_rules[i].ms;
+    return TIME_NEVER;
+}
+
+enum expired has_expired(const struct spool_box *b, const struct event *ev)
+{
+    const struct spool *sp = b->sp;
+    int64_t limit = may_wait_ms(&b->policy, ev->kind);
 
     if (ev->replay_of) /* a person wants it handled, however old it is */
-        return false;
-    switch (b->policy.expire) {
-    case EXPIRE_OFF:
-        return false;
-    case EXPIRE_AUTO:
-        k = kind_find(slice_str(ev->kind));
-        return age > (k ? k->telegram_keeps_ms : HOURS(24));
-    case EXPIRE_KINDS:
-        for (size_t i = 0; i < b->policy.n_expire_rules; i++)
-            if (!strcmp(b->policy.expire_rules[i].kind, ev->kind))
-                return age > b->policy.expire_rules[i].ms;
-        return false;
-    }
-    return false;
+        return EXPIRED_NOT;
+    if (stepped_age(sp, ev->received_at) <= limit)
+        return EXPIRED_NOT;
+    return sp->now < sp->expire_from && stepped_age_least(sp, ev->received_at) <= limit ? EXPIRED_MAYBE
+                                                                                        : EXPIRED;
 }
 
 /* The claim is written: its owner gets it. If the owner went away meanwhile it is given back at once; if the
@@ -129,7 +133,16 @@ static bool is_being_handled(struct spool_box *b, uint64_t seq)
     return h && h->push;
 }
 
-/* Claims one ready head. Returns 1, 0 (it had expired, or was not there) or -1. */
+/* A ready head that has expired, if the clock is right, waits until that is more certain. */
+static void put_off(struct spool_box *b, uint64_t seq, struct state_record *r)
+{
+    row_delete(b, FAMILY_DUE, key_due(b->bot_id, b->which, DUE_READY, 0, seq));
+    r->st.next_retry_at = b->sp->expire_from;
+    row_put_state(b, CLASS_UNFINISHED, seq, r);
+    row_put_due(b, DUE_RETRY, r->st.next_retry_at, seq);
+}
+
+/* Claims one ready head. Returns 1, 0 (it had expired, waits, or was not there) or -1. */
 static int claim_one(struct spool_box *b, uint64_t seq, const struct claim_request *q, spool_claim_fn *fn,
                      void *arg)
 {
@@ -145,11 +158,15 @@ static int claim_one(struct spool_box *b, uint64_t seq, const struct claim_reque
             row_delete(b, FAMILY_DUE, key_due(b->bot_id, b->which, DUE_READY, 0, seq));
         return rc;
     }
-    if (has_expired(b, &c->ev)) {
+    enum expired expired = has_expired(b, &c->ev);
+    if (expired != EXPIRED_NOT) {
         r.has_lane = true;
         r.epoch = c->ev.epoch;
         r.lane = c->ev.lane;
-        finish_try(b, seq, &r, &(struct outcome){.kind = OUTCOME_EXPIRED, .after_ms = -1}, AT_READY);
+        if (expired == EXPIRED_MAYBE)
+            put_off(b, seq, &r);
+        else
+            finish_try(b, seq, &r, &(struct outcome){.kind = OUTCOME_EXPIRED, .after_ms = -1}, AT_READY);
         b->sp->expire_left--;
         claim_free(c);
         return 0;

@@ -115,10 +115,13 @@ struct spool {
     int64_t now, opened_at; /* opened_at: of the last (re)open */
     /* steps of the wall clock */
     struct clock_record clock;
-    bool clock_worked, clock_ahead;
-    int64_t clock_saved_at;
-    int64_t set_back_ms; /* by so much, between the run before and this one; 0: not so */
-    int64_t retain_from; /* retention rests until then */
+    bool clock_worked;
+    int64_t clock_saved_at, began; /* began: of this run */
+    int64_t ahead_ms;              /* of the machine's clock, as was seen; below 0: behind it */
+    int64_t set_back_ms;           /* by so much, between the run before and this one; 0: not so */
+    int64_t gap_ms; /* so long it was not used before this run, if the clock is right; 0: not very long */
+    int64_t retain_from; /* retention rests until then, */
+    int64_t expire_from; /* and what only that gap makes too old waits until then */
     struct list boxes, claiming, remembered, again;
     bool broken; /* a read failed in this tick: spool_commit fails the store */
     struct err broken_why;
@@ -226,10 +229,15 @@ int stepped_load(struct spool *sp); /* 0 or -1 */
  * was kept. */
 void stepped_save(struct spool *sp);
 void stepped_close(struct spool *sp);
-/* A time in the past; one that lies ahead, since the clock was set back, is taken for when that was seen. */
+/* A time of the past, put right as far as is known: of a run whose time was behind, by how much; one that lies ahead, since
+ * the clock was set back, is taken for when that was seen. */
 int64_t stepped_past(const struct spool *sp, int64_t time);
-/* Whether the time is not sure enough to remove by it. */
+/* Since when it is that time at the most, in ms, and at the least: between the two lies what the clock may be wrong by. */
+int64_t stepped_age(const struct spool *sp, int64_t time);
+int64_t stepped_age_least(const struct spool *sp, int64_t time);
+/* Whether the time is not sure enough to remove by it; until when, as far as is known (TIME_NEVER). */
 bool stepped_rests(const struct spool *sp);
+int64_t stepped_rests_until(const struct spool *sp);
 
 /* ---- migrate.c ---------------------------------------------------------------------------------- */
 
@@ -248,8 +256,9 @@ bool release_any(struct spool_box *b);
 
 /* ---- claim.c ------------------------------------------------------------------------------------ */
 
-/* Whether the event is older than `expire` allows. */
-bool has_expired(const struct spool_box *b, const struct event *ev);
+/* Whether the event is older than `expire` allows. MAYBE: if the clock is right, which sp->expire_from shows. */
+enum expired { EXPIRED_NOT, EXPIRED_MAYBE, EXPIRED };
+enum expired has_expired(const struct spool_box *b, const struct event *ev);
 /* The event was discarded: if its claim is still on its way, nobody gets it. */
 void claim_stop(struct spool_box *b, uint64_t seq);
 

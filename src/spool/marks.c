@@ -14,6 +14,17 @@ static void key_hash(struct slice key, unsigned char hash[MARK_BYTES])
     memcpy(hash, digest, MARK_BYTES);
 }
 
+/* When a done key's time is up; as with an event's, by the clock as far as that is known. */
+static int64_t mark_end(const struct spool *sp, const struct mark_record *r)
+{
+    return stepped_past(sp, r->expiry - r->ttl) + r->ttl;
+}
+
+static bool mark_is_past(const struct spool *sp, const struct mark_record *r)
+{
+    return r->done && stepped_age_least(sp, r->expiry - r->ttl) >= r->ttl;
+}
+
 /* The mark, if it is there and not past its time. */
 static int row_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES], struct mark_record *out)
 {
@@ -26,28 +37,34 @@ static int row_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES], s
         spool_break(b->sp, &e);
     }
     buf_free(&v);
-    return rc > 0 && out->done && out->expiry <= b->sp->now ? 0 : rc;
+    return rc > 0 && mark_is_past(b->sp, out) ? 0 : rc;
+}
+
+static void put_mark(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES],
+                     const struct mark_record *r)
+{
+    struct key k = key_mark(bot, hash);
+    struct buf v = BUF_EMPTY;
+
+    if (!spool_usable(sp))
+        return;
+    record_mark(&v, r);
+    db_put(store_db(sp->store), FAMILY_MARKS, key_slice(&k), buf_slice(&v));
+    buf_free(&v);
+    if (!r->done)
+        return;
+    struct key x = key_mark_expiry(r->expiry, bot, hash);
+    db_put(store_db(sp->store), FAMILY_MARKS, key_slice(&x), slice_make("", 0));
+    if (r->expiry < sp->marks_from)
+        sp->marks_from = r->expiry;
+    if (r->expiry < sp->marks_due)
+        sp->marks_due = r->expiry;
 }
 
 static void row_put_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES],
                          const struct mark_record *r)
 {
-    struct key k = key_mark(b->bot_id, hash);
-    struct buf v = BUF_EMPTY;
-
-    if (!spool_usable(b->sp))
-        return;
-    record_mark(&v, r);
-    db_put(store_db(b->sp->store), FAMILY_MARKS, key_slice(&k), buf_slice(&v));
-    buf_free(&v);
-    if (!r->done)
-        return;
-    struct key x = key_mark_expiry(r->expiry, b->bot_id, hash);
-    db_put(store_db(b->sp->store), FAMILY_MARKS, key_slice(&x), slice_make("", 0));
-    if (r->expiry < b->sp->marks_from)
-        b->sp->marks_from = r->expiry;
-    if (r->expiry < b->sp->marks_due)
-        b->sp->marks_due = r->expiry;
+    put_mark(b->sp, b->bot_id, hash, r);
 }
 
 static struct mark_record mark_make(const struct spool_box *b, bool done, int64_t ttl_ms, uint64_t seq)
@@ -138,7 +155,7 @@ enum keyed spool_key(struct spool_box *b, struct slice key, int64_t ttl_ms, uint
     return spool_usable(b->sp) ? KEY_FIRST : KEY_FAILED;
 }
 
-/* An expiry row is followed to its mark, which may have been made anew since. */
+/* An expiry row is followed to its mark, which may have been made anew since, or by a time that was behind. */
 static void expire_one(struct spool *sp, int64_t expiry, int64_t bot, const unsigned char hash[MARK_BYTES])
 {
     struct db *db = store_db(sp->store);
@@ -148,9 +165,14 @@ static void expire_one(struct spool *sp, int64_t expiry, int64_t bot, const unsi
 
     int there = row_get(sp, FAMILY_MARKS, k, &v);
     if (there >= 0) {
-        if (there && record_mark_decode(buf_slice(&v), &r) == 0 && r.done && r.expiry == expiry)
-            db_delete(db, FAMILY_MARKS, key_slice(&k));
         db_delete(db, FAMILY_MARKS, key_slice(&x));
+        if (there && record_mark_decode(buf_slice(&v), &r) == 0 && r.done && r.expiry == expiry) {
+            r.expiry = mark_end(sp, &r);
+            if (r.expiry > sp->now)
+                put_mark(sp, bot, hash, &r);
+            else
+                db_delete(db, FAMILY_MARKS, key_slice(&k));
+        }
     }
     buf_free(&v);
 }
@@ -167,7 +189,7 @@ void marks_expire(struct spool *sp)
     struct err e = ERR_NONE;
     unsigned n = 0;
 
-    if (!spool_usable(sp) || sp->now < sp->marks_due)
+    if (!spool_usable(sp) || sp->now < sp->marks_due || stepped_rests(sp))
         return;
     struct key lower = key_mark_expiry(sp->marks_from, INT64_MIN, low);
     struct key upper = {.n = 0};
@@ -188,9 +210,9 @@ void marks_expire(struct spool *sp)
         spool_break(sp, &e);
         return;
     }
-    for (unsigned i = 0; i < n; i++)
-        expire_one(sp, found[i].expiry, found[i].bot, found[i].hash);
     if (n)
         sp->marks_from = found[n - 1].expiry;
+    for (unsigned i = 0; i < n; i++)
+        expire_one(sp, found[i].expiry, found[i].bot, found[i].hash);
     sp->work_left -= n;
 }

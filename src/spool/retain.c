@@ -360,10 +360,10 @@ int64_t retain_deadline(const struct spool *sp)
 {
     int64_t next = TIME_NEVER;
 
-    if (!sp->retaining || sp->clock_ahead)
+    if (!sp->retaining)
         return TIME_NEVER;
-    if (sp->now < sp->retain_from)
-        return sp->retain_from;
+    if (stepped_rests(sp))
+        return stepped_rests_until(sp);
     list_each(&sp->boxes, it) {
         const struct spool_box *b = list_item(it, struct spool_box, link);
         for (size_t i = 0; i < ARRAY_LEN(ended); i++)

@@ -104,7 +104,10 @@ static int serve_one(struct spool_box *b, uint64_t seq, spool_wanted_fn *wanted,
         return rc;
     if (r.st.state == STATE_PROCESSING && !r.st.served_id)
         return -1; /* held by another deliverer still: its turn comes */
-    bool old = r.st.state == STATE_PENDING && has_expired(b, &s->ev);
+    enum expired too_old = r.st.state == STATE_PENDING ? has_expired(b, &s->ev) : EXPIRED_NOT;
+    bool old = too_old == EXPIRED;
+    if (too_old == EXPIRED_MAYBE)
+        return -1; /* nor what is behind it: it waits until the clock is more certain */
     if (old || (r.st.state == STATE_PENDING && wanted && !wanted(arg, s->ev.kind))) {
         r.has_lane = true;
         r.epoch = s->ev.epoch;

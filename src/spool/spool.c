@@ -28,7 +28,7 @@ static struct spool *spool_new(int64_t now)
 {
     struct spool *sp = xcalloc(1, sizeof(*sp));
 
-    sp->now = sp->opened_at = now;
+    sp->now = sp->opened_at = sp->began = now;
     sp->work_left = sp->expire_left = WORK_PER_TICK;
     sp->marks_from = sp->marks_due = INT64_MIN;
     sp->commit_events = HISTOGRAM(histogram_events);

@@ -3,7 +3,12 @@
  * in some year, and learn the right time from the network a little later.
  *
  * Set back: what waits keeps the rest of its wait (work.c); what ended or came in the future, as it now seems, counts as if it
- * had at this open, so that it goes in the end. Far ahead: retention rests for an hour, since what it removed is gone. */
+ * had at this open, so that it goes in the end. Far ahead: retention rests for an hour, since what it removed is gone, and so do
+ * idempotency keys; what only this gap makes older than `expire` allows waits for ten minutes, with its lane. If the machine's
+ * clock is set back meanwhile, ages go by that.
+ *
+ * Set forward while a run lasts, which goes on by the old time: what came, ended or was recorded in it is younger than it seems
+ * to the next run. The row says from when to when that was, and by how much. */
 #include "base/log.h"
 #include "base/text.h"
 #include "spool/internal.h"
@@ -11,22 +16,32 @@
 #define SAVE_EVERY SECONDS(10)
 #define FAR_AHEAD HOURS(24)
 #define REST HOURS(1)
+#define EXPIRE_REST MINUTES(10)
 #define TELL SECONDS(60)
+#define TOO_FAR HOURS(1)
 
 static struct key clock_key(void)
 {
     return key_name("clock");
 }
 
+static int64_t put_right(const struct clock_record *c, int64_t time)
+{
+    return time >= c->slow_from && time <= c->slow_to ? time + c->slow_by : time;
+}
+
 static void judge(struct spool *sp)
 {
     struct clock_record *c = &sp->clock;
     int64_t latest = c->unsure > c->last ? c->unsure : c->last, back = latest - sp->now;
+    int64_t last = put_right(c, c->last);
     char age[32];
 
     if (back >= SECONDS(1)) {
         sp->set_back_ms = back;
-        *c = (struct clock_record){.last = c->last < sp->now ? c->last : sp->now, .back_at = sp->now};
+        c->last = last = c->last < sp->now ? c->last : sp->now;
+        c->unsure = 0;
+        c->back_at = sp->now;
         if (back >= TELL)
             log_warn(
                 NULL,
@@ -34,12 +49,14 @@ static void judge(struct spool *sp)
                 "rest of its wait; next: date",
                 text_age(back, age));
     }
-    if (sp->now - c->last > FAR_AHEAD) {
+    if (sp->now - last > FAR_AHEAD) {
+        sp->gap_ms = sp->now - last;
         sp->retain_from = sp->now + REST;
+        sp->expire_from = sp->now + EXPIRE_REST;
         log_info(NULL,
-                 "this spool was last used %s ago: in case that the clock is wrong, nothing is removed for "
-                 "an hour",
-                 text_age(sp->now - c->last, age));
+                 "last used %s ago: in case that the clock is wrong, nothing is removed for an hour, and what "
+                 "has expired waits for 10 minutes",
+                 text_age(sp->gap_ms, age));
     }
 }
 
@@ -83,7 +100,13 @@ void stepped_save(struct spool *sp)
     *(rests(sp) ? &sp->clock.unsure : &sp->clock.last) = sp->now;
     if (!rests(sp))
         sp->clock.unsure = 0;
-    record_clock(&v, &sp->clock);
+    struct clock_record c = sp->clock; /* in which the run before this one is still that one */
+    if (sp->ahead_ms <= -TELL) {
+        c.slow_from = sp->began;
+        c.slow_to = sp->now + SAVE_EVERY;
+        c.slow_by = -sp->ahead_ms;
+    }
+    record_clock(&v, &c);
     db_put(store_db(sp->store), FAMILY_META, key_slice(&k), buf_slice(&v));
     sp->clock_saved_at = sp->now;
     buf_free(&v);
@@ -97,15 +120,42 @@ void stepped_close(struct spool *sp)
 
 int64_t stepped_past(const struct spool *sp, int64_t time)
 {
+    time = put_right(&sp->clock, time);
     return time > sp->now ? sp->clock.back_at : time;
+}
+
+/* Less what is known to be too much: of this run, all is by the same clock. */
+int64_t stepped_age(const struct spool *sp, int64_t time)
+{
+    int64_t past = stepped_past(sp, time);
+    bool before = past < sp->began && sp->ahead_ms > 0;
+
+    return sp->now - past - (before ? sp->ahead_ms : 0);
+}
+
+int64_t stepped_age_least(const struct spool *sp, int64_t time)
+{
+    bool unsure = rests(sp) && stepped_past(sp, time) < sp->began;
+
+    return stepped_age(sp, time) - (unsure ? sp->gap_ms : 0);
+}
+
+static bool too_far_ahead(const struct spool *sp)
+{
+    return sp->ahead_ms > TOO_FAR;
 }
 
 bool stepped_rests(const struct spool *sp)
 {
-    return rests(sp) || sp->clock_ahead;
+    return rests(sp) || too_far_ahead(sp);
 }
 
-void spool_clock_ahead(struct spool *sp, bool ahead)
+int64_t stepped_rests_until(const struct spool *sp)
 {
-    sp->clock_ahead = ahead;
+    return too_far_ahead(sp) ? TIME_NEVER : sp->retain_from;
+}
+
+void spool_clock_ahead(struct spool *sp, int64_t ms)
+{
+    sp->ahead_ms = ms;
 }

@@ -209,8 +209,9 @@ int64_t spool_next_deadline(const struct spool *sp)
         return TIME_NEVER;
     if (store_stalled(sp->store)) /* nothing else is done until that is over */
         return next;
-    if (sp->marks_due < next)
-        next = sp->marks_due;
+    int64_t marks = stepped_rests(sp) ? stepped_rests_until(sp) : sp->marks_due;
+    if (marks < next)
+        next = marks;
     if (retain < next)
         next = retain;
     list_each(&sp->boxes, it) {

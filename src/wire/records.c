@@ -445,15 +445,21 @@ void record_clock(struct buf *out, const struct clock_record *rec)
     w64(out, (uint64_t)rec->last);
     w64(out, (uint64_t)rec->unsure);
     w64(out, (uint64_t)rec->back_at);
+    w64(out, (uint64_t)rec->slow_from);
+    w64(out, (uint64_t)rec->slow_to);
+    w64(out, (uint64_t)rec->slow_by);
 }
 
 int record_clock_decode(struct slice s, struct clock_record *rec)
 {
     struct reader r = reader(s);
 
-    rec->last = (int64_t)r64(&r);
-    rec->unsure = (int64_t)r64(&r);
-    rec->back_at = (int64_t)r64(&r);
+    rec->last = ri64(&r);
+    rec->unsure = ri64(&r);
+    rec->back_at = ri64(&r);
+    rec->slow_from = ri64(&r);
+    rec->slow_to = ri64(&r);
+    rec->slow_by = ri64(&r);
     return finish(&r);
 }
 

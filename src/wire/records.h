@@ -98,6 +98,7 @@ struct clock_record {
     int64_t last;    /* when something was last written, to 10 s */
     int64_t unsure;  /* the same, later, while the clock might be wrong; 0: it was not */
     int64_t back_at; /* the latest open at which the clock had been set back, else the first */
+    int64_t slow_from, slow_to, slow_by; /* the latest run in which the time was behind by so much, as was seen */
 };
 void record_clock(struct buf *out, const struct clock_record *r);
 int record_clock_decode(struct slice s, struct clock_record *r);

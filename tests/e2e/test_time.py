@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import BUILD, wait_until
+from harness import BUILD, has_failpoints, wait_until
 
 HOUR, YEAR = 3600, 365 * 86400
 STEPS = [-5 * YEAR, 3 * HOUR, -3 * HOUR, 10 * YEAR]
@@ -71,6 +71,8 @@ def give(spool, n):
 
 def test_steps_while_it_runs(two, api, clock):
     two.start(env=clock.env)
+    give(two, 100)
+    kept = wait_until(lambda: claim(two, wait=1, lease="1h"), "an event whose lease lasts")[0]
     for n, seconds in enumerate(STEPS):
         give(two, n)
         held = wait_until(lambda: claim(two, wait=1, lease="2s"), "an event to hold")[0]
@@ -85,11 +87,53 @@ def test_steps_while_it_runs(two, api, clock):
         assert again[0]["age"] < 120
         assert two.api("POST", "/v1/extend", {"id": again[0]["id"], "lease": again[0]["lease"], "by": "5m"})[0] == 200
         ack(two, again[0])
+    ack(two, kept)
     with open(os.path.join(two.dir, "ages"), encoding="utf-8") as f:
         assert all(int(age) < 120 for age in f), "ages are not by the wall clock"
     two.wait_log("the clock was set forward by ", 30)
     clock.step(-5 * YEAR)
     two.wait_log("and removes nothing", 30)
+    two.stop()
+    assert two.cli("verify")
+
+
+def lease_after_a_step(spool, clock, seconds, more):
+    """What is claimed right after the clock was set while a lease of ten minutes lasts: the same again, if it is broken."""
+    spool.start(env={**clock.env, **more})
+    give(spool, 1)
+    held = wait_until(lambda: claim(spool, wait=1, lease="10m"), "an event to hold")[0]
+    clock.step(seconds)
+    again = claim(spool, wait=1 if not more else 20, lease="10m")
+    assert not again or again[0]["id"] == held["id"]
+    return again
+
+
+@pytest.mark.skipif(not has_failpoints(), reason="needs --enable-failpoints")
+def test_a_lease_by_the_wall_clock_is_seen(two, clock):
+    """Of a daemon that goes by the wall clock, these tests would tell."""
+    assert lease_after_a_step(two, clock, 3 * HOUR, {"TGSPOOL_FAILPOINTS": "break.wall_clock=errno:1"})
+
+
+def test_a_lease_lasts_over_a_step(two, clock):
+    assert not lease_after_a_step(two, clock, 3 * HOUR, {})
+
+
+def test_what_waits_does_not_expire_by_a_clock_that_may_be_wrong(two, clock):
+    """Ten years later, as it seems: what came before is held back, what comes is handed over."""
+    two.configure(bot="pull", expire="{message: 1h}")
+    two.start(env=clock.env)
+    give(two, 1)
+    two.wait_counts(bot="pull", pending=1)
+    two.stop()
+    clock.step(10 * YEAR)
+    two.start(env=clock.env)
+    assert claim(two, wait=1) == []
+    line = two.events(bot="pull")
+    assert [(e["state"], e["attempts"]) for e in line] == [("pending", 0)], line
+    two.stop()
+    clock.step(0)
+    two.start(env=clock.env)
+    assert claim(two, wait=1) == [] and two.events(bot="pull", state="pending"), "it keeps the rest of ten minutes"
     two.stop()
     assert two.cli("verify")
 

@@ -187,6 +187,8 @@ static void forgotten_when_their_time_is_up(void **state)
     world_wait(w, SPOOL_KEY_TTL_MS - 10000);
     assert_int_equal(verb_key(w, "default", NULL), KEY_FIRST);
     world_reopen(w, SPOOL_KEY_TTL_MAX_MS);
+    world_wait(w, HOURS(1)); /* after a gap so long, the clock might be wrong */
+    world_step(w);
     assert_int_equal(verb_rows(w, FAMILY_MARKS), 0);
     assert_int_equal(spool_next_deadline(w->sp), TIME_NEVER);
     world_verify(w);
@@ -332,6 +334,8 @@ static void over_a_restart(void **state)
     assert_int_equal(verb_key(w, "pull", NULL), KEY_IS_DONE);
     assert_int_equal(verb_key(w, "push", NULL), KEY_IS_DONE);
     world_reopen(w, SPOOL_KEY_TTL_MS);
+    world_wait(w, HOURS(1)); /* after a gap so long, the clock might be wrong */
+    world_step(w);
     assert_int_equal(verb_rows(w, FAMILY_MARKS), 0);
     world_verify(w);
 }

@@ -146,11 +146,11 @@ static void nothing_goes_while_the_clock_is_ahead(void **state)
     struct world *w = *state;
 
     ended(w, 1);
-    spool_clock_ahead(w->sp, true);
+    spool_clock_ahead(w->sp, YEARS(10));
     go_on(w, DONE_MS);
     assert_int_equal(done(w), 1);
     assert_true(spool_next_deadline(w->sp) > w->now);
-    spool_clock_ahead(w->sp, false);
+    spool_clock_ahead(w->sp, 0);
     go_on(w, 0);
     assert_int_equal(done(w), 0);
 }

@@ -7,6 +7,7 @@ SPOOL_MODEL = tests/spool/model.c tests/spool/model.h $(SPOOL_WORLD)
 
 if HAVE_CMOCKA
 check_PROGRAMS += \
+	tests/spool/test-ages \
 	tests/spool/test-archive \
 	tests/spool/test-backlog \
 	tests/spool/test-calls \
@@ -32,6 +33,8 @@ check_PROGRAMS += \
 	tests/spool/test-verify
 endif
 
+tests_spool_test_ages_SOURCES = tests/spool/test-ages.c $(SPOOL_WORLD)
+tests_spool_test_ages_LDADD = $(SPOOL_LIBS)
 tests_spool_test_archive_SOURCES = tests/spool/test-archive.c
 tests_spool_test_archive_LDADD = libops.a libbase.a $(ZLIB_LIBS) -lcmocka
 tests_spool_test_backlog_SOURCES = tests/spool/test-backlog.c $(SPOOL_WORLD)
