@@ -53,10 +53,11 @@ static void judge(struct spool *sp)
         sp->gap_ms = sp->now - last;
         sp->retain_from = sp->now + REST;
         sp->expire_from = sp->now + EXPIRE_REST;
-        log_info(NULL,
-                 "last used %s ago: in case that the clock is wrong, nothing is removed for an hour, and what "
-                 "has expired waits for 10 minutes",
-                 text_age(sp->gap_ms, age));
+        log_info(
+            NULL,
+            "last used %s ago: in case that the clock is wrong, nothing is removed for an hour, and what "
+            "has expired waits for 10 minutes",
+            text_age(sp->gap_ms, age));
     }
 }
 

@@ -60,15 +60,15 @@ def work(s):
     alive()
 
 
-def run(operation, path, error, n, count, seed=1):
-    """One run. Returns its Harm; raises where something is lost, or the daemon does not take it well."""
+def run(operation, path, error, n, count, seed=1, more=None):
+    """One run. Returns its Harm; raises where something is lost, or the daemon does not take it well. more: environment."""
     s = Stage(seed)
     try:
         s.spool.configure(spool={"archive_dir": s.archive, "retain_done": "1s", "retain_dead": "1s", "reserve": "1M"})
         s.fault = f"{operation}:{path}:{error}:{n}:{count}"
         s.begin()
         harm = Harm()
-        s.spool.start(env=s.env(fault=s.fault), wait=False)
+        s.spool.start(env=s.env(fault=s.fault, more=more), wait=False)
         wait_until(lambda: s.spool.process.poll() is not None or s.is_up(), "it is up, or it gives up", 60)
         harm.exit = s.spool.process.poll()
         if harm.exit is None:

@@ -55,6 +55,22 @@ def test_an_idle_daemon_notices():
         assert "Input/output error" in s.spool.log()
 
 
+def test_a_confirmation_before_the_write_is_caught():
+    """A program that runs a commit's callbacks before its write: what fails then was promised."""
+    if not has_failpoints():
+        pytest.skip("needs a build with --enable-failpoints")
+    found = []
+    for n in range(4, 12):
+        try:
+            faults.run("write", "data/db/*.log", faults.EIO, n, 1,
+                       more={"TGSPOOL_FAILPOINTS": "break.callback_before_write=errno:1"})
+        except AssertionError as e:
+            found.append(str(e))
+            if "are lost" in found[-1]:
+                return
+    raise AssertionError(f"not seen: {found}")
+
+
 # ---- what takes several batches ----------------------------------------------------------------------------------------
 
 LINES = 2500
