@@ -97,7 +97,10 @@ LIBFUZZ = \
 	tests/fuzz/libfuzz-update \
 	tests/fuzz/libfuzz-url \
 	tests/fuzz/libfuzz-worker
-EXTRA_PROGRAMS += $(LIBFUZZ)
+EXTRA_PROGRAMS += $(LIBFUZZ) tests/fuzz/libfuzz-broken
+tests_fuzz_libfuzz_broken_SOURCES = tests/fuzz/broken.c
+tests_fuzz_libfuzz_broken_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_libfuzz_broken_LDFLAGS = $(FUZZ_LINK)
 
 tests_fuzz_libfuzz_archive_SOURCES = tests/fuzz/fuzz-archive.c
 tests_fuzz_libfuzz_archive_CPPFLAGS = $(FUZZ_CPPFLAGS)
@@ -164,7 +167,7 @@ tests_fuzz_libfuzz_worker_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_worker_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_worker_LDADD = $(FUZZ_DELIVER)
 
-fuzz: $(LIBFUZZ)
+fuzz: $(LIBFUZZ) tests/fuzz/libfuzz-broken
 	$(AM_V_at)python='$(PYTHON3)'; $${python:-python3} $(top_srcdir)/tests/fuzz/run
 else
 fuzz:
@@ -174,5 +177,5 @@ fuzz:
 endif
 .PHONY: fuzz
 
-EXTRA_DIST += tests/fuzz/corpus tests/fuzz/run tests/fuzz/shapes.py \
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/run tests/fuzz/shapes.py tests/fuzz/broken.c \
 	tests/fuzz/config.dict tests/fuzz/http.dict tests/fuzz/json.dict tests/fuzz/multipart.dict tests/fuzz/text.dict
