@@ -191,7 +191,7 @@ static void check_database(struct check *c, int schema)
     struct err none = ERR_NONE;
     struct db *db = db_open(path, DB_LOOK, c->config->cache_bytes, &e);
 
-    if (!db && e.exit_code == EX_DATAERR && log_tail_torn(path, false, &none) > 0) {
+    if (!db && e.exit_code == EX_DATAERR && log_tail_look(path, &none) == LOG_TORN) {
         tell(c, GOOD, 0, "store", NULL,
              "a spool of schema %d, left by a power cut; its next opening mends the log", schema);
     } else if (db) {

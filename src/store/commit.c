@@ -40,7 +40,6 @@ struct store {
     struct list unsynced; /* durable waiters of batches that are written but not synced */
     struct list running;  /* being called */
     bool need_sync;       /* the open batch has durable waiters */
-    size_t behind;        /* bytes, about, that are written and not synced */
     bool stalled;
     int64_t stalled_since, stalled_until;
     int64_t sync_at; /* when unsynced is to be synced */
@@ -141,8 +140,7 @@ static struct db *open_db(const struct store *st, enum db_mode mode, struct err 
     struct db *db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     if (!db && db_is_full(e) && give_up_reserve(st)) /* its recovery writes tables */
         db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
-    struct err none = ERR_NONE;
-    if (!db && e->exit_code == EX_DATAERR && log_tail_torn(st->dir.db_path, true, &none) > 0)
+    if (!db && e->exit_code == EX_DATAERR && log_tail_cut(st->dir.db_path, e) > 0)
         db = db_open(st->dir.db_path, mode, st->cache_bytes, e);
     if (!db)
         tell_no_inodes(st, e);
@@ -172,7 +170,6 @@ void store_fail(struct store *st, const struct err *why, int64_t now)
         st->db = NULL;
     }
     st->stalled = st->need_sync = false;
-    st->behind = 0;
     st->sync_at = TIME_NEVER;
     tell_no_inodes(st, &e);
     wait_to_reopen(st, &e, now);
@@ -318,19 +315,16 @@ static enum store_result write_batch(struct store *st, int64_t now)
     bool sync = st->need_sync && st->sync == SYNC_ALWAYS;
     int64_t start = clock_boot_us();
     bool empty = db_batch_ops(st->db) == 0;
-    size_t bytes = db_batch_bytes(st->db);
 
-    if (st->sync != SYNC_OFF && st->behind + bytes > LOG_UNSYNCED_MAX)
-        sync = true;
     if (FAILPOINT("break.callback_before_sync"))
         sync = false;
     if (FAILPOINT("commit.before_write"))
         err_set(&e, EX_IOERR, "cannot write: failpoint");
     enum db_write w = e.exit_code ? DB_FAILED : db_write(st->db, sync, &e);
-    if (w == DB_WRITTEN && empty && sync && st->behind) { /* they may wait for what an earlier batch wrote */
+    /* who waits with an empty batch waits for what an earlier one wrote */
+    if (w == DB_WRITTEN && empty && sync && !db_is_synced(st->db)) {
         w = db_sync(st->db, &e) < 0 ? DB_FAILED : DB_WRITTEN;
         st->stats.syncs += w == DB_WRITTEN;
-        st->behind = 0;
     }
     if (w == DB_STALLED) {
         if (!st->stalled) {
@@ -355,7 +349,6 @@ static enum store_result write_batch(struct store *st, int64_t now)
     }
     st->stalled = st->need_sync = false;
     if (!empty) {
-        st->behind = sync ? 0 : st->behind + bytes;
         st->failures =
             0; /* not at the reopen: what cannot be read may fail again at once, and shall wait longer */
         st->stats.commits++;
@@ -415,7 +408,6 @@ enum store_result store_commit(struct store *st, int64_t now)
         }
         st->stats.syncs++;
         st->sync_at = TIME_NEVER;
-        st->behind = 0;
         move_all(&st->unsynced, &st->running);
     }
     run_waiters(st, true);

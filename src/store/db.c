@@ -9,6 +9,8 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/db_handle.h"
+#include "store/log_mark.h"
+#include "store/log_piece.h"
 #include "store/log_tail.h"
 
 /* What differs from family to family. */
@@ -196,12 +198,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         free(db);
         return NULL;
     }
-    int hole = mode == DB_OPEN || mode == DB_LOOK ? log_has_hole(path, e) : 0;
-    if (hole) {
-        if (hole > 0)
-            err_set(e, EX_DATAERR, "cannot open the database: Corruption: zeros in the middle of its log");
-        else
-            err_prefix(e, "cannot open the database");
+    if ((mode == DB_OPEN || mode == DB_LOOK) && log_tail_look(path, e) != LOG_WHOLE) {
         free(db);
         return NULL;
     }
@@ -224,6 +221,7 @@ struct db *db_open(const char *path, enum db_mode mode, int64_t cache_bytes, str
         free(db);
         return NULL;
     }
+    db->synced = rocksdb_get_latest_sequence_number(db->handle); /* what the log held is in tables now */
     db->read = rocksdb_readoptions_create();
     db->write = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_no_slowdown(db->write, 1);
@@ -347,7 +345,10 @@ size_t db_batch_ops(const struct db *db)
 static rocksdb_writebatch_t *batch_build(const struct db *db)
 {
     rocksdb_writebatch_t *b = rocksdb_writebatch_create();
+    char mark[LOG_MARK_SIZE];
 
+    log_mark_make(db->synced, db->unsynced, mark);
+    rocksdb_writebatch_put_log_data(b, mark, sizeof(mark));
     for (const struct db_range *r = db->ranges; r; r = r->next)
         rocksdb_writebatch_delete_range_cf(b, db->families[r->family], r->lower.p, r->lower.n, r->upper.p,
                                            r->upper.n);
@@ -362,14 +363,27 @@ static rocksdb_writebatch_t *batch_build(const struct db *db)
     return b;
 }
 
+/* Of all logs. */
+static void note_synced(struct db *db)
+{
+    db->synced = rocksdb_get_latest_sequence_number(db->handle);
+    db->unsynced = 0;
+}
+
 /* Writes without asking whether it may fail. Returns RocksDB's message, or NULL. */
 static char *write_batch(struct db *db, bool sync)
 {
     char *error = NULL;
     rocksdb_writebatch_t *b = batch_build(db);
+    size_t size;
 
+    (void)rocksdb_writebatch_data(b, &size);
     rocksdb_write(db->handle, sync ? db->write_sync : db->write, b, &error);
     rocksdb_writebatch_destroy(b);
+    if (!error && sync)
+        note_synced(db);
+    else if (!error)
+        db->unsynced += LOG_HEADER + size;
     return error;
 }
 
@@ -425,6 +439,11 @@ bool db_failed_behind(struct db *db, struct err *e)
     return error && db_take_error(error, e, "cannot write the database") < 0;
 }
 
+bool db_is_synced(const struct db *db)
+{
+    return !db->unsynced;
+}
+
 int db_sync(struct db *db, struct err *e)
 {
     char *error = NULL;
@@ -432,6 +451,8 @@ int db_sync(struct db *db, struct err *e)
     if (FAILPOINT("store.sync"))
         return err_set(e, EX_IOERR, "cannot sync the database: failpoint");
     rocksdb_flush_wal(db->handle, 1, &error);
+    if (!error)
+        note_synced(db);
     if (!error && FAILPOINT("store.synced"))
         return err_set(e, EX_IOERR, "cannot sync the database: failpoint");
     return error ? db_take_error(error, e, "cannot sync the database") : 0;

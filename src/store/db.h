@@ -62,6 +62,8 @@ size_t db_batch_ops(const struct db *db);
 enum db_write { DB_WRITTEN, DB_STALLED /* nothing was written; the batch is kept: try again */, DB_FAILED };
 /* Writes the batch (and syncs the log) and starts a new one. An empty batch is no write. */
 enum db_write db_write(struct db *db, bool sync, struct err *e);
+/* Whether nothing that was written waits for a sync. */
+bool db_is_synced(const struct db *db);
 /* Syncs what earlier writes left unsynced. Returns 0, or -1 and e. */
 int db_sync(struct db *db, struct err *e);
 /* Whether a flush or a compaction failed in such a way that nothing can be written any more: who writes nothing would not
@@ -91,8 +93,8 @@ int db_rebuild(const char *path, struct err *e);
 int db_scan(struct db *db, enum family f, uint64_t *rows, struct err *e);
 
 /* Removes those files of a family that hold nothing but keys lower <= key <= last, at once. Only for keys that
- * db_delete_range covers, by a batch that is synced: else some would come back, or rows that lead to them.
- * Returns 0, or -1 and e. */
+ * db_delete_range covers, by a batch that is written. Syncs that, if it is not: else some keys would come back after a power
+ * cut, or rows that lead to them. Returns 0, or -1 and e. */
 int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice last, struct err *e);
 
 /* Walks keys lower <= key < upper in order, as they are now; nothing may be put or deleted while it lives. */

@@ -93,6 +93,8 @@ int db_drop_files(struct db *db, enum family f, struct slice lower, struct slice
         return 0;
     if (FAILPOINT("store.drop"))
         return err_set(e, EX_IOERR, "cannot remove files of the database: failpoint");
+    if (!db_is_synced(db) && db_sync(db, e) < 0)
+        return -1;
     rocksdb_delete_file_in_range_cf(db->handle, db->families[f], lower.p, lower.n, last.p, last.n, &error);
     (void)FAILPOINT("store.dropped");
     return error ? db_take_error(error, e, "cannot remove files of the database") : 0;

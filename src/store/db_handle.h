@@ -16,6 +16,8 @@ struct db {
     rocksdb_cache_t *cache;
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *write, *write_sync;
+    uint64_t synced;                 /* of RocksDB's sequence numbers: those up to this one are */
+    uint64_t unsynced;               /* bytes of the log behind it (store/log_mark.h) */
     struct overlay *batch[FAMILIES]; /* the open batch, */
     struct db_range *ranges;         /* and the ranges that it deletes */
     size_t n_ranges;

@@ -269,8 +269,7 @@ int store_dir_borrow(const char *path, struct store_dir *out, struct err *e)
 int store_dir_end_cut(const char *dir, struct err *e)
 {
     char *path = xasprintf("%s/db", dir);
-    struct err none = ERR_NONE; /* what cannot be looked at is told by who opens it */
-    int rc = log_tail_torn(path, false, &none) > 0 && log_tail_torn(path, true, e) < 0 ? -1 : 0;
+    int rc = log_tail_cut(path, e) < 0 ? -1 : 0;
 
     free(path);
     return rc;

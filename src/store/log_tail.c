@@ -2,283 +2,278 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/tree.h"
-#include "store/log_piece.h"
+#include "store/log_index.h"
+#include "store/log_mark.h"
+#include "store/log_reader.h"
 
-#define FILE_MAX (1u << 30)
-#define SECTOR 512 /* what a disk writes at once, at least */
-
-struct tail {
-    size_t whole;      /* records */
-    size_t good;       /* where the last of them ends */
-    size_t zeros_at;   /* where zeros begin instead of a piece; SIZE_MAX: none, as for the next */
-    size_t bad_at;     /* where the first piece that is not whole begins, or the zeros, if more follows */
-    size_t bad_end;    /* where that ends: the next whole piece, or the end */
-    bool whole_behind; /* a record after that one */
-    size_t begun;      /* where the record that is looked at begins */
-    size_t last_at;    /* where the last whole record begins */
+struct log_file {
+    uint64_t number;
+    uint64_t good; /* bytes that are whole; in the manifest, and up to the first gap of all logs */
+    uint64_t size;
 };
 
-static bool all_zero(const unsigned char *p, size_t n)
-{
-    return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
-/* Whether a sector that begins before `to`, or what the file has of it from `from` on, is zeros. */
-static bool has_unwritten_sector(struct slice file, size_t from, size_t to)
-{
-    for (size_t at = from; at < to;) {
-        size_t end = (at / SECTOR + 1) * SECTOR;
-        if (end > file.n)
-            end = file.n;
-        if (all_zero((const unsigned char *)file.p + at, end - at))
-            return true;
-        at = end;
-    }
-    return false;
-}
-
-/* Where behind a piece that is not whole, of whose length nothing is known, the next whole one begins; else end. */
-static size_t next_whole(const unsigned char *file, size_t at, size_t end)
-{
-    struct log_piece piece;
-
-    for (at++; end - at >= LOG_HEADER; at++)
-        if (file[at + 6] >= PIECE_FULL && file[at + 6] <= PIECE_LAST &&
-            log_piece_read(file + at, end - at, &piece) == LOG_PIECE_WHOLE)
-            return at;
-    return end;
-}
-
-/* Takes one block. inside: within a record whose beginning was whole. */
-static void take_block(struct tail *t, const unsigned char *file, size_t at, size_t end, bool *inside)
-{
-    struct log_piece piece;
-
-    for (; end - at >= LOG_HEADER; at += piece.size) {
-        enum log_piece_state state = log_piece_read(file + at, end - at, &piece);
-        if (state == LOG_PIECE_NOTHING && all_zero(file + at, end - at)) {
-            t->zeros_at = t->zeros_at == SIZE_MAX ? at : t->zeros_at;
-            if (*inside && t->bad_at == SIZE_MAX) { /* the rest of a record */
-                t->bad_at = at;
-                t->bad_end = end;
-            }
-            *inside = false;
-            return;
-        }
-        size_t next = state == LOG_PIECE_WHOLE ? at + piece.size : next_whole(file, at, end);
-        if (t->bad_at == SIZE_MAX && (t->zeros_at != SIZE_MAX || state != LOG_PIECE_WHOLE)) {
-            t->bad_at = t->zeros_at != SIZE_MAX ? t->zeros_at : at;
-            t->bad_end = t->zeros_at != SIZE_MAX ? at : next;
-        }
-        if (state != LOG_PIECE_WHOLE) {
-            *inside = false;
-            piece.size = next - at;
-            continue;
-        }
-        if (piece.type == PIECE_FIRST || piece.type == PIECE_FULL)
-            t->begun = at;
-        if (piece.type == PIECE_FIRST)
-            *inside = true;
-        bool ends =
-            piece.type == PIECE_LAST ? *inside : piece.type != PIECE_FIRST && piece.type != PIECE_MIDDLE;
-        if (!ends)
-            continue;
-        *inside = false;
-        t->whole++;
-        t->last_at = t->begun;
-        if (t->bad_at == SIZE_MAX)
-            t->good = at + piece.size;
-        else
-            t->whole_behind = true;
-    }
-}
-
-/* unsynced: so far behind it there may be whole records. */
-static bool is_torn(const struct tail *t, struct slice file, size_t unsynced)
-{
-    return t->bad_at != SIZE_MAX && has_unwritten_sector(file, t->bad_at, t->bad_end) &&
-           (!t->whole_behind || t->last_at - t->bad_at <= unsynced);
-}
-
-static struct tail look(struct slice file)
-{
-    struct tail t = {.zeros_at = SIZE_MAX, .bad_at = SIZE_MAX};
-    bool inside = false;
-
-    for (size_t at = 0; at < file.n; at += LOG_BLOCK)
-        take_block(&t, (const unsigned char *)file.p, at, file.n - at < LOG_BLOCK ? file.n : at + LOG_BLOCK,
-                   &inside);
-    return t;
-}
-
-static int cut_off(const char *path, size_t size, struct err *e)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    int rc = fd < 0 || ftruncate(fd, (off_t)size) < 0 || fsync(fd) < 0 ? -1 : 0;
-
-    if (rc < 0)
-        err_set(e, EX_IOERR, "cannot cut %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-/* One file. *whole: its records. Returns 1 if it is torn, 0, or -1 and e. */
-static int look_at_file(const char *db_path, const char *name, size_t unsynced, bool cut, size_t *whole,
-                        struct err *e)
-{
-    char *path = xasprintf("%s/%s", db_path, name);
-    struct buf file = BUF_EMPTY;
-    int rc = file_read(path, FILE_MAX, &file, e);
-
-    if (rc == 0) {
-        struct tail t = look(buf_slice(&file));
-        *whole = t.whole;
-        rc = is_torn(&t, buf_slice(&file), unsynced);
-        if (rc && cut && cut_off(path, t.good, e) < 0)
-            rc = -1;
-        if (rc > 0 && cut)
-            log_warn(
-                NULL,
-                "the end of %s is torn, as a power cut leaves it: %zu bytes are gone, which were not synced",
-                name, file.n - t.good);
-    }
-    buf_free(&file);
-    free(path);
-    return rc;
-}
+/* What is known so far, going through the logs in order. */
+struct tail {
+    struct log_file *logs;
+    size_t n;
+    size_t first;     /* of those that are needed */
+    uint64_t next;    /* sequence number of the next batch; 0: no batch was seen yet */
+    enum log_gap gap; /* the first one */
+    size_t gap_log;   /* which log it begins in */
+    uint64_t synced;  /* of all marks behind it: up to this number */
+    bool behind;      /* there are batches behind it */
+    bool head_lost;   /* there is none before it */
+    bool head_bad;    /* and the first one behind it says that some of that was synced */
+};
 
 /* ---- which files -------------------------------------------------------------------------------- */
 
-struct newest {
-    int64_t below, found; /* numbers */
-};
-
-static int newest_log(void *arg, const char *name, struct err *e)
+static int add_log(void *arg, const char *name, struct err *e)
 {
-    struct newest *n = arg;
+    struct tail *t = arg;
     const char *dot = strrchr(name, '.');
     int64_t number;
 
     (void)e;
-    if (dot && !strcmp(dot, ".log") &&
-        text_to_i64(slice_make(name, (size_t)(dot - name)), 0, INT64_MAX, &number) == 0 &&
-        number < n->below && number > n->found)
-        n->found = number;
+    if (!dot || strcmp(dot, ".log") != 0 ||
+        text_to_i64(slice_make(name, (size_t)(dot - name)), 0, INT64_MAX, &number) < 0)
+        return 0;
+    t->logs = xrealloc(t->logs, (t->n + 1) * sizeof(*t->logs));
+    t->logs[t->n++] = (struct log_file){.number = (uint64_t)number};
     return 0;
 }
 
-/* From the newest on: one that is older can be torn only where nothing that is newer is whole. */
-static int look_at_logs(const char *db_path, bool cut, struct err *e)
+static int by_number(const void *a, const void *b)
 {
-    struct newest n = {.below = INT64_MAX};
-    int torn = 0;
-
-    for (;; n.below = n.found) {
-        char name[32];
-        size_t whole = 0;
-        n.found = -1;
-        if (dir_each(db_path, newest_log, &n, e) < 0)
-            return -1;
-        if (n.found < 0)
-            return torn;
-        snprintf(name, sizeof(name), "%06lld.log", (long long)n.found);
-        int rc = look_at_file(db_path, name, LOG_UNSYNCED_MAX, cut, &whole, e);
-        if (rc < 0)
-            return -1;
-        torn += rc;
-        if (whole)
-            return torn;
-    }
+    const struct log_file *x = a, *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int log_tail_torn(const char *db_path, bool cut, struct err *e)
+static char *log_path(const char *db_path, const struct log_file *l)
 {
-    char *path = xasprintf("%s/CURRENT", db_path);
-    struct buf name = BUF_EMPTY;
-    size_t whole;
-    int torn = file_read(path, 256, &name, e);
+    return xasprintf("%s/%06llu.log", db_path, (unsigned long long)l->number);
+}
 
-    if (torn == 0) {
-        char *manifest = xasprintf("%.*s", (int)strcspn(buf_str(&name), "\n/"), buf_str(&name));
-        torn = look_at_file(db_path, manifest, 0, cut, &whole, e);
-        free(manifest);
+/* ---- the logs ----------------------------------------------------------------------------------- */
+
+static void begin_gap(struct tail *t, enum log_gap gap, size_t log)
+{
+    t->gap = gap;
+    t->gap_log = log;
+    t->head_lost = t->next == 0;
+}
+
+/* Whether the bytes in front of a batch are more than those that it says were not synced. In each block, up to
+ * LOG_HEADER - 1 at the end and the head of one more piece come to them. */
+static bool has_synced_before(const struct log_batch *b, uint64_t begin)
+{
+    uint64_t blocks = begin / LOG_BLOCK + 1;
+
+    return b->mark.unsynced + blocks * (2 * LOG_HEADER - 1) < begin;
+}
+
+static void take_batch(struct tail *t, const struct log_batch *b, size_t log, const struct log_reader *r)
+{
+    uint64_t synced =
+        b->marked ? b->mark.synced : b->first - 1; /* without a mark: all, to be on the safe side */
+
+    if (t->gap == LOG_GAP_NONE && r->before != LOG_GAP_NONE)
+        begin_gap(t, r->before, log);
+    else if (t->gap == LOG_GAP_NONE && (t->next ? b->first > t->next : log > t->first))
+        begin_gap(t, LOG_GAP_UNWRITTEN,
+                  log > t->first ? log - 1 : log); /* that one ends early, or is empty */
+    if (t->gap == LOG_GAP_NONE) {
+        t->next = b->next;
+        t->logs[log].good = r->end;
+        return;
     }
-    if (torn >= 0) {
-        int logs = look_at_logs(db_path, cut, e);
-        torn = logs < 0 ? -1 : torn + logs;
+    if (t->head_lost && !t->behind) { /* where it begins is not known, but where it ends */
+        t->next = b->first - 1;
+        t->head_bad = b->marked && log == t->gap_log && has_synced_before(b, r->begin);
     }
-    buf_free(&name);
+    t->behind = true;
+    if (synced > t->synced)
+        t->synced = synced;
+}
+
+/* Returns 0, or -1 and why. */
+static int read_log(struct tail *t, size_t log, const char *db_path, struct err *why)
+{
+    char *path = log_path(db_path, &t->logs[log]);
+    struct log_reader r;
+    struct log_batch b;
+    int rc = log_reader_open(&r, path, LOG_BATCH_HEAD);
+
+    if (rc == 0)
+        while ((rc = log_reader_next(&r)) > 0)
+            if (log_batch_read(buf_slice(&r.head), &b) == 0)
+                take_batch(t, &b, log, &r);
+    if (rc < 0)
+        err_set(why, EX_IOERR, "cannot read %s: %s", path, strerror(errno));
+    if (rc == 0) {
+        t->logs[log].size = r.end;
+        if (t->gap == LOG_GAP_NONE && r.before != LOG_GAP_NONE)
+            begin_gap(t, r.before, log);
+    }
+    log_reader_close(&r);
     free(path);
-    return torn;
+    return rc;
 }
 
-/* ---- holes -------------------------------------------------------------------------------------- */
-
-/* Where in a block zeros stand instead of a piece; n: nowhere. */
-static size_t find_nothing(const unsigned char *p, size_t n)
+static enum log_state damaged(struct err *why, const char *what, const struct log_file *l)
 {
-    for (size_t at = 0; n - at >= LOG_HEADER;) {
-        if (p[at + 4] == 0 && p[at + 5] == 0 && p[at + 6] == PIECE_NONE)
-            return at;
-        size_t size = LOG_HEADER + (p[at + 4] | (size_t)p[at + 5] << 8);
-        if (size > n - at)
-            break; /* RocksDB finds that */
-        at += size;
+    err_set(why, EX_DATAERR, "cannot open the database: Corruption: %s in %06llu.log, at byte %llu", what,
+            (unsigned long long)l->number, (unsigned long long)l->good);
+    return LOG_DAMAGED;
+}
+
+static enum log_state judge(const struct tail *t, const struct log_index *x, struct err *why)
+{
+    const struct log_file *l = t->logs + t->gap_log;
+
+    if (t->gap == LOG_GAP_NONE || (t->gap == LOG_GAP_SHORT && !t->behind))
+        return LOG_WHOLE;
+    if (t->gap == LOG_GAP_BAD)
+        return damaged(why, "a record is damaged", l);
+    bool synced = t->head_bad || (t->behind && t->synced >= t->next);
+    for (size_t i = t->first; i < t->n; i++)
+        synced |= t->logs[i].good < log_index_synced(x, t->logs[i].number);
+    if (synced)
+        return damaged(why, "records that were synced are missing", l);
+    err_set(why, EX_DATAERR, "cannot open the database: the end of %06llu.log is torn",
+            (unsigned long long)l->number);
+    return LOG_TORN;
+}
+
+/* Fills t, whose logs are to be freed. */
+static enum log_state look_at_logs(const char *db_path, struct tail *t, struct err *why)
+{
+    struct err e = ERR_NONE;
+    struct log_index x;
+    int rc = log_index_read(db_path, &x, &e);
+    enum log_state state = rc < 0 && e.exit_code != EX_IOERR ? LOG_WHOLE : LOG_UNREADABLE;
+
+    if (rc == 0)
+        rc = dir_each(db_path, add_log, t, &e);
+    if (rc == 0 && t->n)
+        qsort(t->logs, t->n, sizeof(*t->logs), by_number);
+    while (t->first < t->n && t->logs[t->first].number < x.oldest)
+        t->first++;
+    for (size_t i = t->first; rc == 0 && i < t->n; i++)
+        rc = read_log(t, i, db_path, &e);
+    if (rc == 0)
+        state = judge(t, &x, why);
+    else if (state == LOG_UNREADABLE)
+        err_set(why, EX_IOERR, "cannot open the database: %s", e.text);
+    log_index_free(&x);
+    return state;
+}
+
+/* ---- the manifest ------------------------------------------------------------------------------- */
+
+/* Each record is synced before the next one: torn is only what nothing follows. What cannot be read was told before. */
+static bool manifest_is_torn(const char *path, struct log_file *out)
+{
+    struct log_reader r;
+    int more = log_reader_open(&r, path, 0);
+
+    *out = (struct log_file){.good = 0};
+    if (more == 0)
+        while ((more = log_reader_next(&r)) > 0 && r.before == LOG_GAP_NONE)
+            out->good = r.end;
+    out->size = r.end;
+    log_reader_close(&r);
+    return more == 0 && r.before == LOG_GAP_UNWRITTEN;
+}
+
+/* ---- both --------------------------------------------------------------------------------------- */
+
+/* What log_tail_look tells. Fills t, whose logs are to be freed; *manifest: its path if it is torn, to be freed; and part. */
+static enum log_state look(const char *db_path, struct tail *t, char **manifest, struct log_file *part,
+                           struct err *why)
+{
+    struct err none = ERR_NONE;
+    enum log_state state = look_at_logs(db_path, t, why);
+
+    *manifest = state == LOG_WHOLE || state == LOG_TORN ? log_index_path(db_path, &none) : NULL;
+    if (*manifest && !manifest_is_torn(*manifest, part)) {
+        free(*manifest);
+        *manifest = NULL;
     }
-    return n;
-}
-
-/* A block at a time: the log may be as large as all the memory that a start should take. Returns 1, 0 or -1 and errno. */
-static int has_hole(int fd)
-{
-    unsigned char block[LOG_BLOCK];
-    bool nothing = false; /* from some place on */
-    ssize_t n;
-
-    while ((n = file_read_block(fd, block, sizeof(block))) > 0) {
-        size_t at = nothing ? 0 : find_nothing(block, (size_t)n);
-        nothing = at < (size_t)n;
-        if (!all_zero(block + at, (size_t)n - at))
-            return 1;
+    if (*manifest && state == LOG_WHOLE) {
+        err_set(why, EX_DATAERR, "cannot open the database: the end of its manifest is torn");
+        return LOG_TORN;
     }
-    return n < 0 ? -1 : 0;
+    return state;
 }
 
-/* 1 ends the walk. */
-static int look_for_hole(void *arg, const char *name, struct err *e)
+enum log_state log_tail_look(const char *db_path, struct err *why)
 {
-    const char *dot = strrchr(name, '.');
+    struct tail t = {.logs = NULL};
+    struct log_file part;
+    char *manifest;
+    enum log_state state = look(db_path, &t, &manifest, &part, why);
 
-    if (!dot || strcmp(dot, ".log"))
-        return 0;
-    char *path = xasprintf("%s/%s", (const char *)arg, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int hole = fd >= 0 ? has_hole(fd) : errno == ENOENT ? 0 : -1; /* one that is gone is RocksDB's to tell */
-    if (hole < 0)
-        err_set(e, EX_IOERR, "cannot read %s: %s", path, strerror(errno));
+    free(t.logs);
+    free(manifest);
+    return state;
+}
+
+static int cut_off(const char *path, const struct log_file *l, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int rc = fd < 0 || ftruncate(fd, (off_t)l->good) < 0 || fsync(fd) < 0 ? -1 : 0;
+
+    if (rc < 0)
+        err_set(e, EX_IOERR, "cannot cut %s: %s", path, strerror(errno));
+    else
+        log_warn(
+            NULL,
+            "the end of %s is torn, as a power cut leaves it: %llu bytes are gone, which were not synced",
+            strrchr(path, '/') + 1, (unsigned long long)(l->size - l->good));
     if (fd >= 0)
         close(fd);
-    free(path);
-    return hole;
+    return rc;
 }
 
-int log_has_hole(const char *db_path, struct err *e)
+/* The newest first, so that a crash between two cuts leaves what is torn as well. */
+static int cut_logs(const char *db_path, const struct tail *t, struct err *e)
 {
-    char *path = xstrdup(db_path);
-    int hole = access(db_path, F_OK) < 0 && errno == ENOENT ? 0 : dir_each(path, look_for_hole, path, e);
+    int rc = 0;
 
-    free(path);
-    return hole;
+    for (size_t i = t->n; i-- > t->gap_log && rc == 0;) {
+        char *path = log_path(db_path, &t->logs[i]);
+        if (t->logs[i].size > t->logs[i].good)
+            rc = cut_off(path, &t->logs[i], e);
+        free(path);
+    }
+    return rc;
+}
+
+int log_tail_cut(const char *db_path, struct err *e)
+{
+    struct err why = ERR_NONE;
+    struct tail t = {.logs = NULL};
+    struct log_file part;
+    char *manifest;
+    bool torn = look(db_path, &t, &manifest, &part, &why) == LOG_TORN;
+    int rc = 0;
+
+    if (torn && t.gap != LOG_GAP_NONE)
+        rc = cut_logs(db_path, &t, e);
+    if (rc == 0 && manifest)
+        rc = cut_off(manifest, &part, e);
+    free(t.logs);
+    free(manifest);
+    return rc < 0 ? -1 : torn;
 }

@@ -1,25 +1,25 @@
-/* What a power cut may leave at the end of RocksDB's logs: records of which some sectors were written and some were not.
- * RocksDB takes that for corruption, unless it is simply cut short. Nobody was told that they are safe: they were never
- * synced. */
+/* What a crash or a power cut leaves at the end of RocksDB's logs, told from damage. What was not synced may be there in
+ * part: any sectors of it, in any of several logs. It was acknowledged to nobody (but with sync: off), and is cut off from
+ * the first thing that is missing on; RocksDB takes some of that for corruption, and passes other by, with what stood in it.
+ * What is missing although it was synced is damage. Batches say what was synced before them (store/log_mark.h), and the
+ * manifest does of logs that are complete; of the last batches, which nothing follows, nobody says it: there a sector of
+ * zeros counts as not synced, a flipped bit as damage. */
 #ifndef STORE_LOG_TAIL_H
 #define STORE_LOG_TAIL_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
-/* Of the write-ahead log, at most so many bytes wait for a sync, and then the batch that brings it: a disk may write their
- * sectors in any order, so that behind a torn record there may be whole ones, as little safe as that one. */
-#define LOG_UNSYNCED_MAX (256u << 10)
+enum log_state {
+    LOG_WHOLE,   /* as far as RocksDB will not tell itself: also where there is no database, or no manifest */
+    LOG_TORN,    /* to be cut before RocksDB sees it */
+    LOG_DAMAGED, /* something is missing that was synced */
+    LOG_UNREADABLE /* a file cannot be read: nothing is known */
+};
 
-/* Looks at the end of the database's write-ahead log and of its manifest; with cut, cuts off what is torn, else only looks.
- * Torn is what begins with a record of which a whole sector is zeros, with no whole record that begins more than
- * LOG_UNSYNCED_MAX behind (in the manifest: none at all). All other damage, a flipped bit even in the last record, is
- * none of ours. Returns how many files are torn, or -1 and e. */
-int log_tail_torn(const char *db_path, bool cut, struct err *e);
-
-/* Whether some log of the database has zeros instead of a record, with more behind. RocksDB passes by what follows in that
- * block without a word. Returns 1, 0 (also where there is no database), or -1 and EX_IOERR: what cannot be read may have one. */
-int log_has_hole(const char *db_path, struct err *e);
+/* Looks at the database's logs and its manifest, and changes nothing. why: of a state that is not LOG_WHOLE, a text,
+ * and EX_DATAERR, or EX_IOERR of the last. */
+enum log_state log_tail_look(const char *db_path, struct err *why);
+/* If they are LOG_TORN, cuts off what is torn, with a warning. Returns whether it did; -1 and e: it could not. */
+int log_tail_cut(const char *db_path, struct err *e);
 
 #endif

@@ -11,6 +11,8 @@ libstore_a_SOURCES = \
 	src/store/swap.c src/store/swap.h \
 	src/store/overlay.c src/store/overlay.h \
 	src/store/log_filter.c src/store/log_filter.h \
+	src/store/log_index.c src/store/log_index.h src/store/log_mark.c src/store/log_mark.h \
+	src/store/log_reader.c src/store/log_reader.h \
 	src/store/log_piece.c src/store/log_piece.h src/store/log_tail.c src/store/log_tail.h \
 	src/store/repair.c src/store/repair.h \
 	src/store/reserve.c src/store/reserve.h

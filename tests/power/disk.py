@@ -7,7 +7,7 @@ the sync of the directory that the name went to (there is never a file of no nam
 
 What was not synced may nevertheless be there, in part: a torn disk has the changes of names up to some moment, and of each
 file the unsynced writes up to some byte; or its full size, but some sectors of what was not synced as they were before:
-those from one on, or a few in the middle.
+those from one on, or a few in the middle, or any pages of it.
 """
 import os
 import stat
@@ -16,8 +16,8 @@ import struct
 HEAD = struct.Struct("=IIQQQ")
 OPEN, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, FAULT = range(1, 12)
 MAY_CREATE, EMPTIES = 1, 2
-TEARS = ("none", "all", "cut", "zeros", "holes")
-SECTOR = 512
+TEARS = ("none", "all", "cut", "zeros", "holes", "pages")
+SECTOR, PAGE = 512, 4096
 
 
 class File:
@@ -50,10 +50,21 @@ class File:
         whole = self.content(self.since)
         if how == "cut":
             return self.cut(rng)
+        if how == "pages":
+            return self.pages(whole, rng)
         begin = rng.randrange(len(self.synced) // SECTOR * SECTOR, max(len(whole), len(self.synced)) + 1, SECTOR)
         end = len(whole) if how == "zeros" else begin + SECTOR * rng.randint(1, 8)
         unwritten = self.synced[begin:end].ljust(len(whole[begin:end]), b"\0")
         return whole[:begin] + unwritten[:len(whole[begin:end])] + whole[end:]
+
+    def pages(self, whole, rng):
+        """Any of the pages that were changed are as they were at the sync."""
+        out = bytearray(whole)
+        for page in range(0, len(whole), PAGE):
+            old = self.synced[page:page + PAGE].ljust(len(whole[page:page + PAGE]), b"\0")
+            if whole[page:page + PAGE] != old and rng.random() < 0.3:
+                out[page:page + PAGE] = old
+        return bytes(out)
 
     def cut(self, rng):
         """Up to some byte of some write."""

@@ -84,6 +84,14 @@ def grouped(seed):
         cut_at_work(s)
 
 
+def unsynced(seed):
+    """Nobody was promised anything, but what is left is whole, and nobody has to come for it."""
+    with staged(seed) as s:
+        s.spool.configure(spool={"sync": "off", "reserve": "1M", "retain_done": "1s"})
+        s.durable = False
+        cut_at_work(s, size=s.rng.choice((0, 5000, 60000)), calls=False, old=True)
+
+
 def archive(seed):
     """What is removed was archived before."""
     with staged(seed) as s:
@@ -153,7 +161,7 @@ def migrate(seed):
         s.goes_on()
 
 
-KINDS = (poll, webhook, tables, archive, backup, restore, grouped, migrate)
+KINDS = (poll, webhook, tables, archive, backup, restore, grouped, migrate, unsynced)
 
 
 def run(seed):

@@ -50,6 +50,7 @@ class Stage:
         self.disk_fails(True)
         os.mkdir(self.disk, 0o700)
         self.promises = Promises()
+        self.durable = True  # else they need not be kept
         self.made = []  # ids of updates, in Telegram's order
         self.in_order = iter(range(1, 1 << 30))
         self.spool.configure(**{"deliver": "pull", "concurrency": 1000, "lease": "1s", "retry": "[20ms]", "jitter": 0,
@@ -244,13 +245,14 @@ class Stage:
         self.believed()
         r = self.spool.cli("--json", "verify", code=None)
         if r.returncode == NO_SPOOL:
-            if self.promises.any():
+            if self.durable and self.promises.any():
                 raise Lost(f"there is no spool: {os.listdir(self.disk)}")
             return []
         if r.returncode:
             raise Lost(f"verify: {r.returncode} {r.stdout} {r.stderr}")
         events = [json.loads(line) for line in self.spool.cli("export").splitlines()]
-        self.compare(events, self.archived())
+        if self.durable:
+            self.compare(events, self.archived())
         return events
 
     def compare(self, events, archived):
@@ -289,7 +291,7 @@ class Stage:
         self.spool.start()
         for name in self.promises.keys:
             status, answer = self.spool.api("POST", "/v1/keys", {"bot": "shop", "key": name})
-            if status == 201:
+            if status == 201 and self.durable:
                 raise Lost(f"the key {name} is lost")
         self.drain()
         assert "damaged" not in self.spool.log(), self.spool.log()[-3000:]

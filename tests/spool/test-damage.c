@@ -1,27 +1,16 @@
 /* Damage on disk: it is noticed, never served as data, and left as it is for a person; what a crash leaves is none. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "copy.h"
 #include "store/db.h"
 #include "store/log_piece.h"
-#include "store/log_tail.h"
 #include "wire/keys.h"
-#include "world.h"
 
 #define EVENTS 40
 #define PLACES 6 /* in a table, where a bit is flipped */
-
-static char copy[80]; /* of the world's directory, to be damaged */
-
-static void run(const char *what, const char *a, const char *b)
-{
-    char *command = xasprintf("%s %s %s", what, a, b);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
 
 /* EVENTS messages, in the log only; or, after one more opening, in tables. Closed. */
 static void fill(struct world *w, bool tables)
@@ -39,51 +28,6 @@ static void fill(struct world *w, bool tables)
     world_close(w);
 }
 
-static void copy_all(const struct world *w)
-{
-    snprintf(copy, sizeof(copy), "%s-copy", w->dir);
-    run("rm -rf", copy, "");
-    run("cp -a", w->dir, copy);
-}
-
-static int teardown(void **state)
-{
-    if (copy[0])
-        run("rm -rf", copy, "");
-    copy[0] = '\0';
-    return world_teardown(state);
-}
-
-/* The paths of the database's files whose names end so, the empty ones left out. */
-static size_t files(const char *dir, const char *end, char paths[][300], size_t max)
-{
-    char *db = xasprintf("%s/db", dir);
-    DIR *d = opendir(db);
-    struct dirent *entry;
-    struct stat st;
-    size_t n = 0;
-
-    assert_non_null(d);
-    while ((entry = readdir(d)) != NULL) {
-        size_t len = strlen(entry->d_name), n_end = strlen(end);
-        if (len < n_end || strcmp(entry->d_name + len - n_end, end) != 0 || n == max)
-            continue;
-        snprintf(paths[n], 300, "%s/%s", db, entry->d_name);
-        n += stat(paths[n], &st) == 0 && st.st_size > 0;
-    }
-    closedir(d);
-    free(db);
-    return n;
-}
-
-static int64_t size_of(const char *path)
-{
-    struct stat st;
-
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_size;
-}
-
 static void flip(const char *path, int64_t at)
 {
     unsigned char c;
@@ -93,14 +37,6 @@ static void flip(const char *path, int64_t at)
     c ^= 0x10;
     assert_int_equal(pwrite(fd, &c, 1, at), 1);
     close(fd);
-}
-
-static struct spool *open_at(const char *dir, struct err *e)
-{
-    const struct spool_options o = {.dir = dir, .cache_bytes = 1 << 20, .sync = SYNC_ALWAYS};
-
-    *e = ERR_NONE;
-    return spool_open(&o, START, e);
 }
 
 /* How many of the events can be read; each as it was. */
@@ -156,7 +92,7 @@ static void expect_corrupt(struct spool *sp)
 static bool notices(void)
 {
     struct err e;
-    struct spool *sp = open_at(copy, &e);
+    struct spool *sp = copy_open(&e);
 
     if (!sp) {
         assert_int_equal(e.exit_code, EX_DATAERR);
@@ -178,17 +114,17 @@ static bool notices(void)
 
 static void a_bit_in_a_table(void **state)
 {
-    static char paths[32][300];
+    static char paths[32][COPY_PATH_MAX];
     unsigned noticed = 0, flipped = 0;
 
     fill(*state, true);
-    copy_all(*state);
-    size_t n = files(copy, ".sst", paths, ARRAY_LEN(paths));
+    copy_make(*state);
+    size_t n = copy_files(copy_dir, ".sst", paths, ARRAY_LEN(paths));
     assert_true(n >= 5); /* a family each */
     for (size_t i = 0; i < n; i++)
         for (int k = 1; k < PLACES; k++, flipped++) {
-            copy_all(*state);
-            flip(paths[i], size_of(paths[i]) * k / PLACES);
+            copy_make(*state);
+            flip(paths[i], copy_size_of(paths[i]) * k / PLACES);
             noticed += notices();
         }
     assert_true(noticed > flipped / 2); /* the rest is in what nobody needs */
@@ -209,25 +145,25 @@ static int64_t find_in(const char *path, const char *text)
 static void a_bit_in_the_log(void **state)
 {
     static const int numbers[] = {1, EVENTS / 2, EVENTS - 1, EVENTS};
-    static char paths[8][300];
+    static char paths[8][COPY_PATH_MAX];
     struct err e;
     char text[32];
 
     fill(*state, false);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        copy_all(*state);
-        assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+        copy_make(*state);
+        assert_int_equal(copy_files(copy_dir, ".log", paths, ARRAY_LEN(paths)), 1);
         snprintf(text, sizeof(text), "text number %d.", numbers[i]);
-        int64_t at = find_in(paths[0], text), size = size_of(paths[0]);
+        int64_t at = find_in(paths[0], text), size = copy_size_of(paths[0]);
         assert_true(at > 0);
         flip(paths[0], at + 3);
         for (int again = 0; again < 2; again++) {
-            assert_null(open_at(copy, &e));
+            assert_null(copy_open(&e));
             assert_int_equal(e.exit_code, EX_DATAERR);
         }
-        assert_int_equal(size_of(paths[0]), size); /* all that may be saved is still there */
+        assert_int_equal(copy_size_of(paths[0]), size); /* all that may be saved is still there */
         flip(paths[0], at + 3);
-        struct spool *sp = open_at(copy, &e);
+        struct spool *sp = copy_open(&e);
         assert_non_null(sp);
         assert_int_equal(readable(sp), EVENTS);
         spool_close(sp);
@@ -238,18 +174,18 @@ static void a_bit_in_the_log(void **state)
 static void a_tail_with_unwritten_sectors(void **state)
 {
     static const char zeros[512];
-    static char paths[8][300];
+    static char paths[8][COPY_PATH_MAX];
     struct err e;
 
     fill(*state, false);
     for (int64_t from = 0; from <= 512; from += 512) {
-        copy_all(*state);
-        assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
-        int64_t size = size_of(paths[0]), sector = (size - 1) / 512 * 512 - from;
+        copy_make(*state);
+        assert_int_equal(copy_files(copy_dir, ".log", paths, ARRAY_LEN(paths)), 1);
+        int64_t size = copy_size_of(paths[0]), sector = (size - 1) / 512 * 512 - from;
         int fd = open(paths[0], O_WRONLY);
         assert_true(pwrite(fd, zeros, (size_t)(from ? 512 : size - sector), sector) > 0);
         close(fd);
-        struct spool *sp = open_at(copy, &e);
+        struct spool *sp = copy_open(&e);
         if (!sp)
             fail_msg("a sector %d before the last: %s", (int)from, e.text);
         unsigned n = readable(sp);
@@ -258,55 +194,6 @@ static void a_tail_with_unwritten_sectors(void **state)
         assert_int_equal(spool_health(sp, NULL), SPOOL_OK);
         spool_close(sp);
     }
-}
-
-/* Makes the sector zeros where the first record behind `from` begins in the copy's log. */
-static void make_hole(size_t from, size_t log_at_least)
-{
-    static const char zeros[512];
-    static char paths[8][300];
-    struct buf log = BUF_EMPTY;
-    struct log_piece piece;
-    size_t at = 0;
-
-    assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
-    assert_int_equal(file_read(paths[0], 16 << 20, &log, NULL), 0);
-    assert_true(log.n > log_at_least && from < LOG_BLOCK / 2);
-    while (at < from) {
-        assert_int_equal(log_piece_read((unsigned char *)log.p + at, LOG_BLOCK - at, &piece),
-                         LOG_PIECE_WHOLE);
-        at += piece.size;
-    }
-    int fd = open(paths[0], O_WRONLY);
-    assert_int_equal(pwrite(fd, zeros, sizeof(zeros), (off_t)at), sizeof(zeros));
-    close(fd);
-    buf_free(&log);
-}
-
-/* A sector that was not written, where a record began: RocksDB would pass by all up to the next block. What is behind it
- * may be as little synced as that, and goes too. */
-static void a_hole_near_the_end(void **state)
-{
-    struct err e;
-
-    fill(*state, false);
-    copy_all(*state);
-    make_hole(4096, 8192);
-    struct spool *sp = open_at(copy, &e);
-    if (!sp)
-        fail_msg("%s", e.text);
-    unsigned n = readable(sp);
-    assert_true(n > 5 && n < EVENTS);
-    for (unsigned seq = 1; seq <= EVENTS; seq++) {
-        struct buf record = BUF_EMPTY;
-        struct event ev;
-        struct event_state st;
-        int rc = spool_get(spool_find_box(sp, "shop", BOX_IN), seq, &ev, &st, &record);
-        assert_int_equal(rc == 0, seq <= n); /* a beginning, without gaps */
-        buf_free(&record);
-    }
-    spool_verify(sp, no_fault, NULL, NULL);
-    spool_close(sp);
 }
 
 /* A log of more than a few blocks. */
@@ -324,30 +211,18 @@ static void fill_blocks(struct world *w)
     world_close(w);
 }
 
-/* With more behind it than ever waits for a sync, it is damage. */
-static void a_hole_in_the_middle(void **state)
-{
-    struct err e;
-
-    fill_blocks(*state);
-    copy_all(*state);
-    make_hole(8192, LOG_UNSYNCED_MAX + 8192);
-    assert_null(open_at(copy, &e));
-    assert_int_equal(e.exit_code, EX_DATAERR);
-}
-
 /* Of the last record only what is in one block was written; the file has its length all the same. */
 static void half_a_record(void **state)
 {
-    static char paths[8][300];
+    static char paths[8][COPY_PATH_MAX];
     struct err e;
 
     fill_blocks(*state);
-    copy_all(*state);
-    assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
+    copy_make(*state);
+    assert_int_equal(copy_files(copy_dir, ".log", paths, ARRAY_LEN(paths)), 1);
     assert_int_equal(truncate(paths[0], 3 * LOG_BLOCK), 0);
     assert_int_equal(truncate(paths[0], 3 * LOG_BLOCK + 1500), 0);
-    struct spool *sp = open_at(copy, &e);
+    struct spool *sp = copy_open(&e);
     if (!sp)
         fail_msg("%s", e.text);
     spool_verify(sp, no_fault, NULL, NULL);
@@ -357,15 +232,15 @@ static void half_a_record(void **state)
 /* A kill in the middle of a write: what was not whole was not acknowledged. */
 static void a_torn_tail(void **state)
 {
-    static char paths[8][300];
+    static char paths[8][COPY_PATH_MAX];
     struct err e;
 
     fill(*state, false);
     for (int64_t cut = 1; cut < 2000; cut = cut * 3 + 1) {
-        copy_all(*state);
-        assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
-        assert_int_equal(truncate(paths[0], size_of(paths[0]) - cut), 0);
-        struct spool *sp = open_at(copy, &e);
+        copy_make(*state);
+        assert_int_equal(copy_files(copy_dir, ".log", paths, ARRAY_LEN(paths)), 1);
+        assert_int_equal(truncate(paths[0], copy_size_of(paths[0]) - cut), 0);
+        struct spool *sp = copy_open(&e);
         if (!sp)
             fail_msg("%d bytes cut: %s", (int)cut, e.text);
         unsigned n = readable(sp);
@@ -374,10 +249,10 @@ static void a_torn_tail(void **state)
         assert_int_equal(spool_health(sp, NULL), SPOOL_OK);
         spool_close(sp);
     }
-    copy_all(*state); /* or room that was taken and not written */
-    assert_int_equal(files(copy, ".log", paths, ARRAY_LEN(paths)), 1);
-    assert_int_equal(truncate(paths[0], size_of(paths[0]) + 5000), 0);
-    struct spool *sp = open_at(copy, &e);
+    copy_make(*state); /* or room that was taken and not written */
+    assert_int_equal(copy_files(copy_dir, ".log", paths, ARRAY_LEN(paths)), 1);
+    assert_int_equal(truncate(paths[0], copy_size_of(paths[0]) + 5000), 0);
+    struct spool *sp = copy_open(&e);
     assert_non_null(sp);
     assert_int_equal(readable(sp), EVENTS);
     spool_close(sp);
@@ -387,19 +262,19 @@ static void a_torn_tail(void **state)
 static void a_file_is_gone(void **state)
 {
     static const char *const names[] = {"CURRENT", "MANIFEST-*", ".sst"};
-    static char paths[32][300];
+    static char paths[32][COPY_PATH_MAX];
     struct err e;
 
     fill(*state, true);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        copy_all(*state);
-        char *away = xasprintf("%s-away", copy);
-        assert_true(files(copy, ".sst", paths, ARRAY_LEN(paths)) > 0);
-        char *gone = names[i][0] == '.' ? xstrdup(paths[0]) : xasprintf("%s/db/%s", copy, names[i]);
-        run("mv", gone, away);
+        copy_make(*state);
+        char *away = xasprintf("%s-away", copy_dir);
+        assert_true(copy_files(copy_dir, ".sst", paths, ARRAY_LEN(paths)) > 0);
+        char *gone = names[i][0] == '.' ? xstrdup(paths[0]) : xasprintf("%s/db/%s", copy_dir, names[i]);
+        copy_run("mv", gone, away);
         free(gone);
         for (int again = 0; again < 2; again++) {
-            if (open_at(copy, &e))
+            if (copy_open(&e))
                 fail_msg("opened without its %s", names[i]);
             if (e.exit_code != EX_DATAERR)
                 fail_msg("%s is gone: exit %d, %s", names[i], e.exit_code, e.text);
@@ -431,11 +306,15 @@ static void a_record_that_cannot_be_decoded(void **state)
 
 int main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, copy_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_bit_in_a_table),    TEST(a_bit_in_the_log),     TEST(a_tail_with_unwritten_sectors),
-        TEST(a_hole_near_the_end), TEST(a_hole_in_the_middle), TEST(half_a_record),
-        TEST(a_torn_tail),         TEST(a_file_is_gone),       TEST(a_record_that_cannot_be_decoded),
+        TEST(a_bit_in_a_table),
+        TEST(a_bit_in_the_log),
+        TEST(a_tail_with_unwritten_sectors),
+        TEST(half_a_record),
+        TEST(a_torn_tail),
+        TEST(a_file_is_gone),
+        TEST(a_record_that_cannot_be_decoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 SPOOL_LIBS = libspool.a libstore.a libwire.a libcore.a libbase.a $(YAJL_LIBS) $(ROCKSDB_LIBS) $(OPENSSL_LIBS) \
 	$(ZLIB_LIBS) -lcmocka
 SPOOL_WORLD = tests/spool/world.c tests/spool/world.h
+SPOOL_COPY = tests/spool/copy.c tests/spool/copy.h $(SPOOL_WORLD)
 SPOOL_VERBS = tests/spool/verbs.c tests/spool/verbs.h $(SPOOL_WORLD)
 SPOOL_MODEL = tests/spool/model.c tests/spool/model.h $(SPOOL_WORLD)
 
@@ -30,6 +31,7 @@ check_PROGRAMS += \
 	tests/spool/test-stall \
 	tests/spool/test-stepped \
 	tests/spool/test-ticks \
+	tests/spool/test-torn \
 	tests/spool/test-verify
 endif
 
@@ -43,7 +45,7 @@ tests_spool_test_calls_SOURCES = tests/spool/test-calls.c $(SPOOL_VERBS)
 tests_spool_test_calls_LDADD = $(SPOOL_LIBS)
 tests_spool_test_compact_SOURCES = tests/spool/test-compact.c $(SPOOL_WORLD)
 tests_spool_test_compact_LDADD = $(SPOOL_LIBS)
-tests_spool_test_damage_SOURCES = tests/spool/test-damage.c $(SPOOL_WORLD)
+tests_spool_test_damage_SOURCES = tests/spool/test-damage.c $(SPOOL_COPY)
 tests_spool_test_damage_LDADD = $(SPOOL_LIBS)
 tests_spool_test_disk_SOURCES = tests/spool/test-disk.c
 tests_spool_test_disk_LDADD = libops.a libstore.a libbase.a -lcmocka
@@ -79,5 +81,7 @@ tests_spool_test_stepped_SOURCES = tests/spool/test-stepped.c $(SPOOL_MODEL)
 tests_spool_test_stepped_LDADD = $(SPOOL_LIBS)
 tests_spool_test_ticks_SOURCES = tests/spool/test-ticks.c $(SPOOL_MODEL)
 tests_spool_test_ticks_LDADD = $(SPOOL_LIBS)
+tests_spool_test_torn_SOURCES = tests/spool/test-torn.c $(SPOOL_COPY)
+tests_spool_test_torn_LDADD = $(SPOOL_LIBS)
 tests_spool_test_verify_SOURCES = tests/spool/test-verify.c $(SPOOL_WORLD)
 tests_spool_test_verify_LDADD = $(SPOOL_LIBS)

@@ -26,6 +26,8 @@ struct world {
     struct spool_box *box;
     struct spool_policy policy;
     struct spool_retention retention; /* if one of its times is set, of each open */
+    enum sync_mode sync;              /* of the next open, as for the next; "always" at first */
+    int64_t sync_ms;
     int64_t now;
     struct claim *held[HELD_MAX]; /* what was handed over and not ended, oldest first */
     size_t n_held;

@@ -1,0 +1,205 @@
+/* Records of a manifest: tags, each with its value (RocksDB's version_edit.cc). At one that is not known here, the rest of a
+ * record is left. */
+#include "store/log_index.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/log_reader.h"
+
+/* What stands behind a tag: a letter each for numbers (n) and bytes (b, with their length in front); a dot: then tags of its
+ * own with bytes, until FIELDS_END. */
+#define FIELDS_END 1
+static const struct shape {
+    uint64_t tag;
+    const char *values;
+} shapes[] = {
+    {1, "b"},          /* the name of the order of keys */
+    {2, "n"},          /* TAG_FAMILY_LOG */
+    {3, "n"},          /* next file */
+    {4, "n"},          /* last sequence number */
+    {5, "nb"},         /* where compaction goes on */
+    {6, "nn"},         /* a table that is gone */
+    {9, "n"},          /* earlier log */
+    {10, "n"},         /* TAG_OLDEST_LOG */
+    {103, "nnnbbnn."}, /* a new table */
+    {200, "n"},        /* TAG_FAMILY */
+    {201, "b"},        /* the name of a new family */
+    {203, "n"},        /* the highest number of a family */
+    {300, "n"},        /* so many records belong together */
+};
+enum tag {
+    TAG_FAMILY_LOG = 2, /* of the family, what older logs hold is in tables */
+    TAG_OLDEST_LOG = 10,
+    TAG_FAMILY = 200,          /* that the record is about; none: number 0 */
+    TAG_LENGTH_TOLD = 1 << 13, /* of this bit: always bytes */
+    TAG_LOG_ADDED = TAG_LENGTH_TOLD | 7,
+    TAG_LOGS_GONE = TAG_LENGTH_TOLD | 8
+};
+#define RECORD_MAX (16u << 20)
+#define ADDED_SYNCED 2 /* a tag within TAG_LOG_ADDED; the other one ends it */
+
+/* Takes a varint off the front. Returns whether there was one. */
+static bool take_number(struct slice *s, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 64 && s->n; shift += 7) {
+        unsigned char c = (unsigned char)*s->p;
+        s->p++;
+        s->n--;
+        *out |= (uint64_t)(c & 127) << shift;
+        if (c < 128)
+            return true;
+    }
+    return false;
+}
+
+static bool take_bytes(struct slice *s, struct slice *out)
+{
+    uint64_t n;
+
+    if (!take_number(s, &n) || n > s->n)
+        return false;
+    *out = slice_make(s->p, (size_t)n);
+    s->p += n;
+    s->n -= (size_t)n;
+    return true;
+}
+
+static void note_synced(struct log_index *x, uint64_t number, uint64_t size)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->synced[i].number == number) {
+            x->synced[i].size = size;
+            return;
+        }
+    x->synced = xrealloc(x->synced, (x->n + 1) * sizeof(*x->synced));
+    x->synced[x->n++] = (struct log_synced){number, size};
+}
+
+static void note_added(struct log_index *x, struct slice value)
+{
+    uint64_t number, tag, size;
+
+    if (take_number(&value, &number))
+        while (take_number(&value, &tag) && tag == ADDED_SYNCED && take_number(&value, &size))
+            note_synced(x, number, size);
+}
+
+static void note_oldest(struct log_index *x, uint64_t number)
+{
+    if (number > x->oldest)
+        x->oldest = number;
+}
+
+/* Takes what stands behind a tag: the first number, or the last bytes. Returns whether it was all there. */
+static bool take_values(struct slice *s, uint64_t tag, uint64_t *number, struct slice *bytes)
+{
+    const char *values = tag & TAG_LENGTH_TOLD ? "b" : NULL;
+    uint64_t ignored;
+    bool first = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(shapes) && !values; i++)
+        if (shapes[i].tag == tag)
+            values = shapes[i].values;
+    for (; values && *values; values++, first = false) {
+        if (*values == '.')
+            while (take_number(s, &ignored) && ignored != FIELDS_END)
+                if (!take_bytes(s, bytes))
+                    return false;
+        if (*values == 'n' && !take_number(s, first ? number : &ignored))
+            return false;
+        if (*values == 'b' && !take_bytes(s, bytes))
+            return false;
+    }
+    return values != NULL;
+}
+
+static void read_record(struct log_index *x, struct slice s)
+{
+    uint64_t tag, number = 0, family = 0, family_log = 0;
+    struct slice bytes = {NULL, 0};
+
+    while (s.n) {
+        if (!take_number(&s, &tag) || !take_values(&s, tag, &number, &bytes))
+            return;
+        if (tag == TAG_FAMILY_LOG)
+            family_log = number;
+        else if (tag == TAG_FAMILY)
+            family = number;
+        else if (tag == TAG_OLDEST_LOG)
+            note_oldest(x, number);
+        else if (tag == TAG_LOG_ADDED)
+            note_added(x, bytes);
+        else if (tag == TAG_LOGS_GONE && take_number(&bytes, &number))
+            note_oldest(x, number);
+    }
+    if (family < FAMILIES && family_log > x->family_oldest[family])
+        x->family_oldest[family] = family_log;
+}
+
+/* A log is needed while some family needs it. */
+static void note_families(struct log_index *x)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int f = 0; f < FAMILIES; f++)
+        if (x->family_oldest[f] < least)
+            least = x->family_oldest[f];
+    note_oldest(x, least);
+}
+
+char *log_index_path(const char *db_path, struct err *e)
+{
+    char *path = xasprintf("%s/CURRENT", db_path), *manifest = NULL;
+    struct buf name = BUF_EMPTY;
+
+    if (file_read(path, 256, &name, e) < 0)
+        ;
+    else if (strncmp(buf_str(&name), "MANIFEST-", 9) != 0)
+        err_set(e, EX_DATAERR, "%s names no manifest", path);
+    else
+        manifest = xasprintf("%s/%.*s", db_path, (int)strcspn(buf_str(&name), "\n/"), buf_str(&name));
+    buf_free(&name);
+    free(path);
+    return manifest;
+}
+
+int log_index_read(const char *db_path, struct log_index *out, struct err *e)
+{
+    char *path = log_index_path(db_path, e);
+    struct log_reader r;
+
+    *out = (struct log_index){.oldest = 0};
+    if (!path)
+        return -1;
+    int rc = log_reader_open(&r, path, RECORD_MAX);
+
+    if (rc == 0)
+        while ((rc = log_reader_next(&r)) > 0 && r.before == LOG_GAP_NONE)
+            read_record(out, buf_slice(&r.head));
+    if (rc < 0)
+        err_set(e, errno == ENOENT ? EX_NOINPUT : EX_IOERR, "cannot read %s: %s", path, strerror(errno));
+    note_families(out);
+    log_reader_close(&r);
+    free(path);
+    return rc < 0 ? -1 : 0;
+}
+
+void log_index_free(struct log_index *x)
+{
+    free(x->synced);
+    *x = (struct log_index){.oldest = 0};
+}
+
+uint64_t log_index_synced(const struct log_index *x, uint64_t number)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->synced[i].number == number)
+            return x->synced[i].size;
+    return 0;
+}
