@@ -34,6 +34,7 @@ struct repair {
     struct err unread;            /* by the disk's fault: nobody knows what a way would have saved */
     struct spool_salvaged boxes[BOXES_TOLD];
     size_t n_boxes;
+    struct spool_salvaged_rest rest;
     struct reborn reborn;
     char *aside;
 };
@@ -172,7 +173,7 @@ static int salvage(struct repair *r, const char *to, struct err *e)
 
     if (sp) {
         spool_begin(sp, clock_wall_ms());
-        rc = spool_salvage(sp, from, note_box, r, e);
+        rc = spool_salvage(sp, from, note_box, r, &r->rest, e);
         spool_close(sp);
     }
     free(from);
@@ -212,6 +213,17 @@ static void json_rows(struct json_out *j, const char *name, const struct repair_
     json_object_end(j);
 }
 
+static void json_rest(struct json_out *j, const struct spool_salvaged_rest *s)
+{
+    json_key(j, "faults");
+    json_object(j);
+    json_kv_uint(j, "keys", s->key_faults);
+    json_kv_uint(j, "positions", s->position_faults);
+    json_kv_uint(j, "notes", s->note_faults);
+    json_kv_uint(j, "audit", s->audit_faults);
+    json_object_end(j);
+}
+
 static void json_account(const struct repair *r, bool nothing)
 {
     struct buf out = BUF_EMPTY;
@@ -239,6 +251,7 @@ static void json_account(const struct repair *r, bool nothing)
         json_object_end(&j);
     }
     json_array_end(&j);
+    json_rest(&j, &r->rest);
     json_kv_cstr(&j, "aside", r->aside);
     json_object_end(&j);
     json_end(&j);
@@ -289,6 +302,21 @@ static void print_box(const struct spool_salvaged *s)
         cli_print("; none of those it counted is lost\n");
 }
 
+static void print_faults(uint64_t places, const char *of, const char *so)
+{
+    if (places)
+        cli_print("%s: some could not be read, in %llu %s%s\n", of, (unsigned long long)places,
+                  places == 1 ? "place" : "places", so);
+}
+
+static void print_rest(const struct spool_salvaged_rest *s)
+{
+    print_faults(s->key_faults, "keys", "; what a handler did under those it may do again");
+    print_faults(s->position_faults, "positions", "; those bots poll from where Telegram stands");
+    print_faults(s->note_faults, "notes about bots", "");
+    print_faults(s->audit_faults, "log of what people did", "");
+}
+
 static void print_in_place(const struct repair *r)
 {
     if (r->aside)
@@ -323,6 +351,7 @@ static void print_account(const struct repair *r, bool apply)
             print_box(&r->boxes[i]);
     else
         print_rows(r);
+    print_rest(&r->rest);
     tell_of_the_log(r);
     if (apply) {
         print_in_place(r);

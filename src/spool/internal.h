@@ -316,6 +316,9 @@ enum completed held_state(struct spool_box *b, uint64_t seq, const unsigned char
 
 /* ---- marks.c ------------------------------------------------------------------------------------ */
 
+/* Puts a mark, and the row of its expiry if it is done. */
+void mark_put(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES], const struct mark_record *r);
+
 /* The keys that an event holds become done, or are let go. */
 void marks_settle(struct spool_box *b, uint64_t seq, struct event_state *st, bool done);
 void mark_done(struct spool_box *b, struct slice key, int64_t ttl_ms, uint64_t seq);

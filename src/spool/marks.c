@@ -40,8 +40,7 @@ static int row_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES], s
     return rc > 0 && mark_is_past(b->sp, out) ? 0 : rc;
 }
 
-static void put_mark(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES],
-                     const struct mark_record *r)
+void mark_put(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES], const struct mark_record *r)
 {
     struct key k = key_mark(bot, hash);
     struct buf v = BUF_EMPTY;
@@ -59,12 +58,6 @@ static void put_mark(struct spool *sp, int64_t bot, const unsigned char hash[MAR
         sp->marks_from = r->expiry;
     if (r->expiry < sp->marks_due)
         sp->marks_due = r->expiry;
-}
-
-static void row_put_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES],
-                         const struct mark_record *r)
-{
-    put_mark(b->sp, b->bot_id, hash, r);
 }
 
 static struct mark_record mark_make(const struct spool_box *b, bool done, int64_t ttl_ms, uint64_t seq)
@@ -86,7 +79,7 @@ void mark_done(struct spool_box *b, struct slice key, int64_t ttl_ms, uint64_t s
     if (row_mark(b, hash, &r) > 0 && r.done)
         return;
     r = mark_make(b, true, ttl_ms, seq);
-    row_put_mark(b, hash, &r);
+    mark_put(b->sp, b->bot_id, hash, &r);
 }
 
 void marks_settle(struct spool_box *b, uint64_t seq, struct event_state *st, bool done)
@@ -98,7 +91,7 @@ void marks_settle(struct spool_box *b, uint64_t seq, struct event_state *st, boo
             continue;
         if (done) {
             r = mark_make(b, true, r.ttl, seq);
-            row_put_mark(b, st->marks[i], &r);
+            mark_put(b->sp, b->bot_id, st->marks[i], &r);
         } else {
             row_delete(b, FAMILY_MARKS, key_mark(b->bot_id, st->marks[i]));
         }
@@ -117,7 +110,7 @@ static enum keyed hold_key(struct spool_box *b, const unsigned char hash[MARK_BY
     memcpy(st->marks[st->n_marks++], hash, MARK_BYTES);
     row_put_state(b, CLASS_UNFINISHED, seq, state);
     struct mark_record r = mark_make(b, false, ttl_ms, seq);
-    row_put_mark(b, hash, &r);
+    mark_put(b->sp, b->bot_id, hash, &r);
     return spool_usable(b->sp) ? KEY_FIRST : KEY_FAILED;
 }
 
@@ -151,7 +144,7 @@ enum keyed spool_key(struct spool_box *b, struct slice key, int64_t ttl_ms, uint
     if (seq)
         return hold_key(b, hash, ttl_ms, seq, &state);
     r = mark_make(b, true, ttl_ms, 0);
-    row_put_mark(b, hash, &r);
+    mark_put(b->sp, b->bot_id, hash, &r);
     return spool_usable(b->sp) ? KEY_FIRST : KEY_FAILED;
 }
 
@@ -169,7 +162,7 @@ static void expire_one(struct spool *sp, int64_t expiry, int64_t bot, const unsi
         if (there && record_mark_decode(buf_slice(&v), &r) == 0 && r.done && r.expiry == expiry) {
             r.expiry = mark_end(sp, &r);
             if (r.expiry > sp->now)
-                put_mark(sp, bot, hash, &r);
+                mark_put(sp, bot, hash, &r);
             else
                 db_delete(db, FAMILY_MARKS, key_slice(&k));
         }

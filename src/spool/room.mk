@@ -25,6 +25,8 @@ libspool_a_SOURCES = \
 	src/spool/retain_archive.c \
 	src/spool/rows.c \
 	src/spool/salvage.c \
+	src/spool/salvage.h \
+	src/spool/salvage_rows.c \
 	src/spool/serve.c \
 	src/spool/spool.c src/spool/spool.h \
 	src/spool/stepped.c \

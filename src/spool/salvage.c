@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "spool/internal.h"
+#include "spool/salvage.h"
 
 #define CACHE (8 << 20)
 #define STEPS 32 /* tried one by one behind a fault; then in growing strides */
@@ -102,23 +102,27 @@ static void add_found(struct boxes_found *f, int64_t bot_id, enum box which)
     f->list[f->n++] = (struct found){bot_id, which};
 }
 
-/* By the keys of a family, jumping from box to box; as far as it can be read. */
+/* By the keys of a family, jumping from box to box, and behind what cannot be read. */
 static void find_by(struct db *from, enum family family, struct boxes_found *f)
 {
     static const unsigned char end[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+    const struct slice upper = slice_make(end, sizeof(end));
     struct key lower = {.n = 0};
 
     for (;;) {
         struct err e = ERR_NONE;
         struct state_key k;
-        struct db_iter *it = db_iter_new(from, family, key_slice(&lower), slice_make(end, sizeof(end)));
+        struct db_iter *it = db_iter_new(from, family, key_slice(&lower), upper);
         bool there =
             db_iter_valid(it) && (family == FAMILY_EVENTS ? key_event_decode(db_iter_key(it), &k)
                                                           : key_state_decode(db_iter_key(it), &k)) == 0;
-        if (db_iter_free(it, &e) < 0 || !there)
+        bool read = db_iter_free(it, &e) == 0;
+        if (there) {
+            add_found(f, k.bot, k.box);
+            lower = key_after_prefix(key_event(k.bot, k.box, UINT64_MAX));
+        } else if (read || !salvage_behind(from, family, &lower, upper)) {
             return;
-        add_found(f, k.bot, k.box);
-        lower = key_after_prefix(key_event(k.bot, k.box, UINT64_MAX));
+        }
     }
 }
 
@@ -234,52 +238,40 @@ static void save_box(struct salvage *s, spool_salvaged_fn *told, void *arg)
 
 /* ---- rows that are kept as they are ------------------------------------------------------------- */
 
-/* Up to the first fault. keep says which. */
-static uint64_t copy_rows(struct salvage *s, enum family f, struct key lower, struct key upper,
-                          bool (*keep)(struct slice key, struct slice value))
+static void copy_row(struct spool *to, enum family f, struct slice key, struct slice value)
 {
-    struct err e = ERR_NONE;
-    uint64_t n = 0;
-
-    struct db_iter *it = db_iter_new(s->from, f, key_slice(&lower), key_slice(&upper));
-    for (; db_iter_valid(it) && spool_usable(s->to); db_iter_next(it)) {
-        if (keep && !keep(db_iter_key(it), db_iter_value(it)))
-            continue;
-        db_put(store_db(s->to->store), f, db_iter_key(it), db_iter_value(it));
-        n++;
-        if (spool_batch_full(s->to))
-            commit_and_wait(s->to);
-    }
-    db_iter_free(it, &e);
-    commit_and_wait(s->to);
-    return n;
+    db_put(store_db(to->store), f, key, value);
 }
 
-/* Keys that an event in processing held are let go, as its claim is. */
-static bool is_done_mark(struct slice key, struct slice value)
+/* With the row of its expiry, which may be unreadable. Keys that an event in processing held are let go, as its claim is. */
+static void copy_mark(struct spool *to, enum family f, struct slice key, struct slice value)
 {
+    unsigned char hash[MARK_BYTES];
     struct mark_record r;
+    int64_t bot;
 
-    (void)key;
-    return value.n == 0 || (record_mark_decode(value, &r) == 0 && r.done);
+    (void)f;
+    if (key_mark_decode(key, &bot, hash) == 0 && record_mark_decode(value, &r) == 0 && r.done)
+        mark_put(to, bot, hash, &r);
 }
 
-static void copy_named(struct salvage *s, const char *prefix)
+static uint64_t copy_named(struct salvage *s, const char *prefix)
 {
     struct key lower = key_name(prefix);
 
-    copy_rows(s, FAMILY_META, lower, key_after_prefix(lower), NULL);
+    return salvage_rows(s->to, s->from, FAMILY_META, lower, key_after_prefix(lower), copy_row);
 }
 
-static void copy_rest(struct salvage *s)
+static void copy_rest(struct salvage *s, struct spool_salvaged_rest *rest)
 {
+    static const unsigned char none[MARK_BYTES];
     struct key from = {.n = 0}, to = {.n = KEY_MAX};
 
     memset(to.b, 255, sizeof(to.b));
-    copy_named(s, "position/");
-    copy_named(s, "note/");
-    copy_rows(s, FAMILY_MARKS, from, to, is_done_mark);
-    copy_rows(s, FAMILY_AUDIT, from, to, NULL);
+    rest->position_faults = copy_named(s, "position/");
+    rest->note_faults = copy_named(s, "note/");
+    rest->key_faults = salvage_rows(s->to, s->from, FAMILY_MARKS, from, key_mark_expiry(INT64_MIN, INT64_MIN, none), copy_mark);
+    rest->audit_faults = salvage_rows(s->to, s->from, FAMILY_AUDIT, from, to, copy_row);
 }
 
 /* The instance stays, and the generation grows from where it was. */
@@ -311,7 +303,8 @@ static struct db *open_from(const char *dir, struct err *e)
     return db;
 }
 
-int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, void *arg, struct err *e)
+int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, void *arg,
+                  struct spool_salvaged_rest *rest, struct err *e)
 {
     struct salvage s = {.to = to, .from = open_from(dir, e)};
     struct boxes_found f = {0};
@@ -326,7 +319,7 @@ int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, vo
         save_box(&s, told, arg);
     }
     if (spool_usable(to)) {
-        copy_rest(&s);
+        copy_rest(&s, rest);
         copy_identity(&s);
         commit_and_wait(to);
     }

@@ -456,9 +456,14 @@ struct spool_salvaged {
     uint64_t unknown; /* of the waiting: whose state could not be read; they may have ended */
 };
 typedef void spool_salvaged_fn(void *arg, const struct spool_salvaged *s);
+/* Beside events: in how many places some could not be read. */
+struct spool_salvaged_rest {
+    uint64_t position_faults, note_faults, key_faults, audit_faults;
+};
 /* Puts what can be read of a damaged spool (a directory that opens, see store/repair.h) into a new, empty one: events under
  * their numbers, keys, positions, the audit log. Commits by itself. Returns 0, or -1 and e. */
-int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, void *arg, struct err *e);
+int spool_salvage(struct spool *to, const char *dir, spool_salvaged_fn *told, void *arg,
+                  struct spool_salvaged_rest *rest, struct err *e);
 /* How many events could be read. Returns 0, or -1 and e: it does not open. */
 int spool_salvageable(const char *dir, uint64_t *events, struct err *e);
 
