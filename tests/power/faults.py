@@ -93,10 +93,15 @@ def run(operation, path, error, n, count, seed=1, more=None):
 
 
 def until_unharmed(operation, path, error, count):
-    """n grows until the operation is not met any more. Returns the runs."""
+    """n grows until the operation is not met any more. The log tells how far it is."""
     n = runs = 0
-    while True:
+    met = True
+    while met:
         n += max(1, n // 3) if not os.environ.get("FAULTS_EACH") else 1
         runs += 1
-        if not run(operation, path, error, n, count).met:
-            return runs
+        try:
+            met = run(operation, path, error, n, count).met
+        except AssertionError as e:
+            print(f"FAIL {e}", flush=True)
+            raise
+    print(f"{operation}:{path}:{error}:1..{n}:{count}: {runs} runs", flush=True)

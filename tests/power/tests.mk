@@ -15,11 +15,11 @@ EXTRA_DIST += \
 	tests/power/test_power.py \
 	tests/power/test_reads.py
 
-# What takes longer than make check may: 200 rounds instead of 20; each fault at each of its places.
+# What takes longer than make check may: 200 rounds instead of 20; each fault at each of its places (see tests/logs).
 power: $(check_PROGRAMS) tgspool
 	$(AM_V_at)POWER_ROUNDS=200 PYTEST_ARGS='-k rounds' $(RUN_POWER)
 faults: $(check_PROGRAMS) tgspool
-	$(AM_V_at)FAULTS_ALL=1 PYTEST_ARGS='-k test_all' $(RUN_POWER)
+	$(AM_V_at)FAULTS_ALL=1 PYTEST_ARGS='-s -k test_all' $(RUN_POWER)
 RUN_POWER = SUITES=power SUITE_TIMEOUT=36000 srcdir='$(top_srcdir)' builddir='$(top_builddir)' PYTHON3='$(PYTHON3)' \
 	$(top_srcdir)/tests/run-suites
 .PHONY: power faults
