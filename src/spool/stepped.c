@@ -4,11 +4,12 @@
  *
  * Set back: what waits keeps the rest of its wait (work.c); what ended or came in the future, as it now seems, counts as if it
  * had at this open, so that it goes in the end. Far ahead: retention rests for an hour, since what it removed is gone, and so do
- * idempotency keys; what only this gap makes older than `expire` allows waits for ten minutes, with its lane. If the machine's
- * clock is set back meanwhile, ages go by that.
+ * idempotency keys; what only this gap makes older than `expire` allows waits for ten minutes, with its lane. Both times are of
+ * running, so that restarts do not make them longer. If the machine's clock is set back meanwhile, ages go by that.
  *
  * Set forward while a run lasts, which goes on by the old time: what came, ended or was recorded in it is younger than it seems
- * to the next run. The row says from when to when that was, and by how much. */
+ * to the next run. The row says from when to when that was, and by how much. If the next run is by the old time, too, that was
+ * the right one. */
 #include "base/log.h"
 #include "base/text.h"
 #include "spool/internal.h"
@@ -30,13 +31,34 @@ static int64_t put_right(const struct clock_record *c, int64_t time)
     return time >= c->slow_from && time <= c->slow_to ? time + c->slow_by : time;
 }
 
+/* It was not used for long, as it seems. */
+static void rest(struct spool *sp)
+{
+    struct clock_record *c = &sp->clock;
+    char age[32], still[32], wait[32];
+
+    if (!c->unsure || sp->now - c->unsure > FAR_AHEAD)
+        c->rested = 0;
+    if (c->rested >= REST)
+        return;
+    int64_t waits = c->rested < EXPIRE_REST ? EXPIRE_REST - c->rested : 0;
+    sp->retain_from = sp->now + REST - c->rested;
+    sp->expire_from = sp->now + waits;
+    log_info(NULL,
+             "last used %s ago: in case that the clock is wrong, nothing is removed for %s, and what has "
+             "expired waits for %s",
+             text_age(sp->gap_ms, age), text_age(REST - c->rested, still), text_age(waits, wait));
+}
+
 static void judge(struct spool *sp)
 {
     struct clock_record *c = &sp->clock;
     int64_t latest = c->unsure > c->last ? c->unsure : c->last, back = latest - sp->now;
-    int64_t last = put_right(c, c->last);
     char age[32];
 
+    if (put_right(c, latest) - sp->now >= TELL)
+        c->slow_by = 0;
+    int64_t last = put_right(c, c->last);
     if (back >= SECONDS(1)) {
         sp->set_back_ms = back;
         c->last = last = c->last < sp->now ? c->last : sp->now;
@@ -51,13 +73,7 @@ static void judge(struct spool *sp)
     }
     if (sp->now - last > FAR_AHEAD) {
         sp->gap_ms = sp->now - last;
-        sp->retain_from = sp->now + REST;
-        sp->expire_from = sp->now + EXPIRE_REST;
-        log_info(
-            NULL,
-            "last used %s ago: in case that the clock is wrong, nothing is removed for an hour, and what "
-            "has expired waits for 10 minutes",
-            text_age(sp->gap_ms, age));
+        rest(sp);
     }
 }
 
@@ -102,6 +118,7 @@ void stepped_save(struct spool *sp)
     if (!rests(sp))
         sp->clock.unsure = 0;
     struct clock_record c = sp->clock; /* in which the run before this one is still that one */
+    c.rested = rests(sp) ? c.rested + sp->now - sp->began : 0;
     if (sp->ahead_ms <= -TELL) {
         c.slow_from = sp->began;
         c.slow_to = sp->now + SAVE_EVERY;
@@ -121,8 +138,10 @@ void stepped_close(struct spool *sp)
 
 int64_t stepped_past(const struct spool *sp, int64_t time)
 {
+    if (time > sp->now)
+        return sp->clock.back_at;
     time = put_right(&sp->clock, time);
-    return time > sp->now ? sp->clock.back_at : time;
+    return time < sp->now ? time : sp->now; /* by how much was known to some seconds */
 }
 
 /* Less what is known to be too much: of this run, all is by the same clock. */

@@ -448,6 +448,13 @@ void record_clock(struct buf *out, const struct clock_record *rec)
     w64(out, (uint64_t)rec->slow_from);
     w64(out, (uint64_t)rec->slow_to);
     w64(out, (uint64_t)rec->slow_by);
+    w64(out, (uint64_t)rec->rested);
+}
+
+/* A field that shorter rows have not. */
+static int64_t ri64_if_more(struct reader *r)
+{
+    return r->rest.n ? ri64(r) : 0;
 }
 
 int record_clock_decode(struct slice s, struct clock_record *rec)
@@ -457,9 +464,10 @@ int record_clock_decode(struct slice s, struct clock_record *rec)
     rec->last = ri64(&r);
     rec->unsure = ri64(&r);
     rec->back_at = ri64(&r);
-    rec->slow_from = ri64(&r);
-    rec->slow_to = ri64(&r);
-    rec->slow_by = ri64(&r);
+    rec->slow_from = ri64_if_more(&r);
+    rec->slow_to = ri64_if_more(&r);
+    rec->slow_by = ri64_if_more(&r);
+    rec->rested = ri64_if_more(&r);
     return finish(&r);
 }
 

@@ -99,8 +99,10 @@ struct clock_record {
     int64_t unsure;  /* the same, later, while the clock might be wrong; 0: it was not */
     int64_t back_at; /* the latest open at which the clock had been set back, else the first */
     int64_t slow_from, slow_to, slow_by; /* the latest run in which the time was behind by so much, as was seen */
+    int64_t rested; /* how long runs lasted, since the clock might be wrong; 0: it might not */
 };
 void record_clock(struct buf *out, const struct clock_record *r);
+/* Of a shorter row, as they were before, the last fields are 0. */
 int record_clock_decode(struct slice s, struct clock_record *r);
 
 /* `audit`. */

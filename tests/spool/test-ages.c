@@ -2,6 +2,10 @@
  * forgets no key, and one that is right lets nothing wait for long. */
 #include "world.h"
 
+#include "base/mem.h"
+#include "store/db.h"
+#include "wire/keys.h"
+
 #define DAY HOURS(24)
 #define YEARS(n) (DAY * 365 * (n))
 #define LIMIT HOURS(1) /* of expire */
@@ -57,6 +61,27 @@ static void held_back_with_its_lane_and_no_other(void **state)
     none_is_handed_over(w);
     w->now = open + HOLD; /* nobody said that the clock is wrong */
     handled(w, behind);
+    expired(w, old);
+    world_verify(w);
+}
+
+/* It does not begin anew at each restart: one that is often started again would wait for ever. */
+static void held_back_for_ten_minutes_of_several_runs(void **state)
+{
+    struct world *w = *state;
+    uint64_t old = world_arrive(w, 1, 1);
+
+    world_reopen(w, YEARS(10));
+    for (int i = 0; i < 3; i++) {
+        world_wait(w, MINUTES(3));
+        none_is_handed_over(w);
+        world_expect(w, old, STATE_PENDING, REASON_NONE, 0);
+        world_reopen(w, HOURS(1)); /* in which the network could not set the clock */
+    }
+    none_is_handed_over(w);
+    world_expect(w, old, STATE_PENDING, REASON_NONE, 0);
+    world_wait(w, MINUTES(1));
+    none_is_handed_over(w);
     expired(w, old);
     world_verify(w);
 }
@@ -191,6 +216,91 @@ static void young_after_a_run_that_was_behind(void **state)
     world_verify(w);
 }
 
+/* As before; but then somebody sees that the right time was the old one. */
+static void young_after_a_run_in_which_the_clock_was_set_wrong(void **state)
+{
+    struct world *w = *state;
+
+    world_wait(w, HOURS(5));
+    world_reopen(w, 0);
+    uint64_t waits = world_arrive(w, 1, 1), ended = world_arrive(w, 2, 2);
+    world_end(w, world_take_seq(w, PUSH, waits), OUTCOME_RETRY, MINUTES(1));
+    handled(w, ended);
+    world_begin(w);
+    assert_int_equal(spool_key(w->box, LIT("k"), TTL, 0, NULL), KEY_FIRST);
+    spool_clock_ahead(w->sp, -2 * DAY);
+    world_commit(w);
+    world_reopen(w, MINUTES(2));
+    handled(w, waits);
+    world_begin(w);
+    assert_int_equal(spool_key(w->box, LIT("k"), TTL, 0, NULL), KEY_IS_DONE);
+    world_commit(w);
+    assert_int_equal(world_status(w).counts.done, 2);
+    world_wait(w, TTL);
+    world_step(w);
+    world_begin(w);
+    assert_int_equal(spool_key(w->box, LIT("k"), TTL, 0, NULL), KEY_FIRST);
+    world_commit(w);
+    assert_int_equal(world_status(w).counts.done, 0);
+    world_verify(w);
+}
+
+/* The step of the clock is known to some seconds only. */
+static void young_after_a_step_that_was_a_little_less(void **state)
+{
+    struct world *w = *state;
+
+    world_wait(w, HOURS(5));
+    world_reopen(w, 0);
+    uint64_t seq = world_arrive(w, 1, 1);
+    world_end(w, world_take_seq(w, PUSH, seq), OUTCOME_RETRY, SECONDS(1));
+    spool_clock_ahead(w->sp, -2 * DAY);
+    world_reopen(w, 2 * DAY - SECONDS(20));
+    handled(w, seq);
+    world_verify(w);
+}
+
+/* ---- a row `clock` of before --------------------------------------------------------------------------------------- */
+
+/* Leaves of the row its first bytes. */
+static void cut_the_row(struct world *w, size_t n)
+{
+    char *path = xasprintf("%s/db", w->dir);
+    struct key k = key_name("clock");
+    struct buf v = BUF_EMPTY;
+    struct err e = ERR_NONE;
+    struct db *db = db_open(path, DB_OPEN, 1 << 20, &e);
+
+    assert_non_null(db);
+    assert_int_equal(db_get(db, FAMILY_META, key_slice(&k), &v, &e), 1);
+    assert_true(v.n > n);
+    db_put(db, FAMILY_META, key_slice(&k), slice_make(v.p, n));
+    assert_int_equal(db_write(db, true, &e), DB_WRITTEN);
+    db_close(db);
+    buf_free(&v);
+    free(path);
+}
+
+static void a_shorter_row_is_read_as_far_as_it_goes(void **state)
+{
+    struct world *w = *state;
+    static const size_t lengths[] = {1 + 3 * 8, 1 + 6 * 8};
+
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        uint64_t seq = world_arrive(w, (int64_t)i, 1);
+        world_close(w);
+        cut_the_row(w, lengths[i]);
+        w->now += YEARS(10); /* which is seen by it */
+        world_open(w);
+        none_is_handed_over(w);
+        world_expect(w, seq, STATE_PENDING, REASON_NONE, 0);
+        world_wait(w, HOURS(1));
+        none_is_handed_over(w);
+        expired(w, seq);
+    }
+    world_verify(w);
+}
+
 /* ---- keys ---------------------------------------------------------------------------------------------------------- */
 
 static enum keyed ask(struct world *w)
@@ -250,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test(held_back_with_its_lane_and_no_other),
+        test(held_back_for_ten_minutes_of_several_runs),
         test(expired_before_all_that),
         test(a_short_gap_is_believed),
         test(put_right_while_it_waits),
@@ -257,6 +368,9 @@ int main(void)
         test(what_came_in_the_future_expires_as_if_now),
         test(served_in_order_all_the_same),
         test(young_after_a_run_that_was_behind),
+        test(young_after_a_run_in_which_the_clock_was_set_wrong),
+        test(young_after_a_step_that_was_a_little_less),
+        test(a_shorter_row_is_read_as_far_as_it_goes),
         test(a_key_outlives_a_wrong_clock),
         test(a_key_is_forgotten_where_the_clock_was_right),
         test(a_key_of_the_future_is_forgotten),

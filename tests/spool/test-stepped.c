@@ -93,7 +93,7 @@ static void far_ahead_nothing_goes_for_an_hour(void **state)
     go_on(w, MINUTES(30));
     assert_int_equal(done(w), 1);
     world_reopen(w, 0); /* the time is not believed because it was seen */
-    go_on(w, MINUTES(59));
+    go_on(w, MINUTES(29)); /* but an hour is one of several runs */
     assert_int_equal(done(w), 1);
     world_wakes_by(w, w->now + MINUTES(1));
     go_on(w, MINUTES(1));
