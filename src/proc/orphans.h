@@ -2,9 +2,10 @@
 #ifndef PROC_ORPHANS_H
 #define PROC_ORPHANS_H
 
-/* From now on, whoever loses its parent below this process becomes a child of this process. */
+/* From now on, whoever loses its parent below this process becomes a child of this process. Called once, before it starts one:
+ * those that are there already are of the program that this one took the place of, as of a script that ends with exec. */
 void orphans_adopt(void);
-/* Kills all children of this process, and what becomes its child by that, and waits for their ends. What made a session of
+/* Kills all children that came since then, and what becomes one by that, and waits for their ends. What made a session of
  * its own wants to outlive its parent, and is left. The caller has no child that it would miss. */
 void orphans_end(void);
 

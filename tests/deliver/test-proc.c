@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "proc/env.h"
 #include "proc/group.h"
+#include "proc/orphans.h"
 #include "proc/proc.h"
 
 static void nap(int64_t ms)
@@ -285,6 +286,67 @@ static void take_pidfd_away(void **state)
     assert_int_equal(syscall(SYS_pidfd_open, getpid(), 0), -1);
 }
 
+/* ---- orphans ------------------------------------------------------------------------------------------------------- */
+
+static pid_t forked(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    return pid;
+}
+
+/* A child leaves one behind, of which it told. */
+static pid_t forked_by_one_that_ended(void)
+{
+    pid_t left = 0;
+    int fds[2], status;
+
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        left = forked();
+        _exit(write(fds[1], &left, sizeof(left)) != sizeof(left));
+    }
+    assert_int_equal(read(fds[0], &left, sizeof(left)), sizeof(left));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(fds[0]);
+    close(fds[1]);
+    return left;
+}
+
+/* In a process of its own, which adopts for good. A script may end with exec: what it had started is not ours to end. */
+static int end_orphans(void)
+{
+    pid_t inherited = forked();
+    orphans_adopt();
+    pid_t child = forked(), orphan = forked_by_one_that_ended();
+
+    orphans_end();
+    bool well = kill(inherited, 0) == 0 && waitpid(inherited, NULL, WNOHANG) == 0;
+    kill(inherited, SIGKILL);
+    waitpid(inherited, NULL, 0);
+    return well && kill(child, 0) < 0 && kill(orphan, 0) < 0;
+}
+
+static void orphans_are_ended_and_no_others(void **state)
+{
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(end_orphans() ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 #define WITHOUT(test)                                  \
     {                                                  \
 #test " without pidfd", test, NULL, NULL, NULL \
@@ -302,6 +364,7 @@ int main(void)
         cmocka_unit_test(what_a_leader_left),
         cmocka_unit_test(dropping_kills),
         cmocka_unit_test(zombies_do_not_count),
+        cmocka_unit_test(orphans_are_ended_and_no_others),
         cmocka_unit_test(environment),
         cmocka_unit_test(take_pidfd_away),
         WITHOUT(status_is_told),
