@@ -16,6 +16,7 @@
 #include "proc/group.h"
 #include "proc/orphans.h"
 #include "proc/proc.h"
+#include "proc/stat.h"
 
 static void nap(int64_t ms)
 {
@@ -46,6 +47,30 @@ static void wait_for_exit(struct proc *p)
         assert_true(left > 0);
         int n = poll(&f, 1, (int)left);
         assert_true(n == 1 || (n < 0 && errno == EINTR)); /* the fallback is a signal handler */
+    }
+}
+
+/* Waits until the script has said something: what is before that in it was done. */
+static void wait_for_word(const struct proc *p)
+{
+    struct pollfd f = {p->out, POLLIN, 0};
+
+    while (poll(&f, 1, 10000) < 0)
+        assert_int_equal(errno, EINTR);
+    assert_true(f.revents & POLLIN);
+}
+
+static void wait_for_stop(const struct proc *p)
+{
+    int64_t give_up = clock_now() + 10000;
+    struct proc_stat st = {.state = 'R'};
+    char pid[16];
+
+    snprintf(pid, sizeof(pid), "%d", (int)p->pid);
+    while (st.state != 'T') {
+        assert_true(clock_now() < give_up);
+        assert_int_equal(proc_stat_read(pid, &st), 0);
+        nap(5);
     }
 }
 
@@ -170,13 +195,13 @@ static void groups_end(void **state)
     assert_in_range(end(&p, 5000), 0, 4900);
     assert_true(p.reaped && !group_alive(p.pid));
     proc_close(&p);
-    start(&p, "trap '' TERM; (sleep 100) & sleep 100; sleep 100"); /* ignored by all of them */
-    nap(100);
+    start(&p, "trap '' TERM; echo; (sleep 100) & sleep 100; sleep 100"); /* ignored by all of them */
+    wait_for_word(&p);
     assert_in_range(end(&p, 300), 295, 15000);
     assert_true(WIFSIGNALED(p.status) && WTERMSIG(p.status) == SIGKILL);
     proc_close(&p);
-    start(&p, "kill -STOP $$"); /* stopped */
-    nap(100);
+    start(&p, "kill -STOP $$");
+    wait_for_stop(&p);
     assert_in_range(end(&p, 5000), 0, 4900);
     proc_close(&p);
 }
@@ -203,8 +228,8 @@ static void dropping_kills(void **state)
     struct proc p;
 
     (void)state;
-    start(&p, "trap '' TERM; sleep 100");
-    nap(50);
+    start(&p, "trap '' TERM; echo; sleep 100");
+    wait_for_word(&p);
     pid_t pid = p.pid;
     proc_drop(&p);
     assert_int_equal(waitpid(pid, NULL, p.reaped ? WNOHANG : 0), p.reaped ? -1 : pid);
@@ -224,8 +249,9 @@ static void zombies_do_not_count(void **state)
         if (!child)
             _exit(0);
         setpgid(child, child);
-        nap(100);
-        if (write(told[1], &child, sizeof(child)) < 0)
+        siginfo_t ended;
+        if (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) < 0 ||
+            write(told[1], &child, sizeof(child)) < 0)
             _exit(1);
         pause();
     }
