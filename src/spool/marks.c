@@ -161,7 +161,8 @@ static void expire_one(struct spool *sp, int64_t expiry, int64_t bot, const unsi
         db_delete(db, FAMILY_MARKS, key_slice(&x));
         if (there && record_mark_decode(buf_slice(&v), &r) == 0 && r.done && r.expiry == expiry) {
             r.expiry = mark_end(sp, &r);
-            if (r.expiry > sp->now)
+            r.ttl = r.expiry - sp->now; /* the rest counts from now: what was put right is not again */
+            if (r.ttl > 0)
                 mark_put(sp, bot, hash, &r);
             else
                 db_delete(db, FAMILY_MARKS, key_slice(&k));

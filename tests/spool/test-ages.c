@@ -331,6 +331,25 @@ static void a_key_outlives_a_wrong_clock(void **state)
     assert_int_equal(ask(w), KEY_FIRST);
 }
 
+/* Put right once, by less than the run lasted; not again and again. */
+static void a_key_of_a_run_that_was_behind_is_forgotten_in_time(void **state)
+{
+    struct world *w = *state;
+    int64_t at = w->now;
+
+    assert_int_equal(ask(w), KEY_FIRST);
+    w->now = at + HOURS(2);
+    spool_clock_ahead(w->sp, -HOURS(1));
+    world_arrive(w, 1, 1);
+    world_reopen(w, HOURS(1) + MINUTES(2));
+    assert_int_equal(ask(w), KEY_IS_DONE);
+    w->now = at + HOURS(1) + TTL - MINUTES(1);
+    assert_int_equal(ask(w), KEY_IS_DONE);
+    world_wait(w, MINUTES(1));
+    assert_int_equal(ask(w), KEY_FIRST);
+    world_verify(w);
+}
+
 static void a_key_is_forgotten_where_the_clock_was_right(void **state)
 {
     struct world *w = *state;
@@ -372,6 +391,7 @@ int main(void)
         test(young_after_a_step_that_was_a_little_less),
         test(a_shorter_row_is_read_as_far_as_it_goes),
         test(a_key_outlives_a_wrong_clock),
+        test(a_key_of_a_run_that_was_behind_is_forgotten_in_time),
         test(a_key_is_forgotten_where_the_clock_was_right),
         test(a_key_of_the_future_is_forgotten),
     };
