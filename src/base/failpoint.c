@@ -86,11 +86,12 @@ static void parse_item(char *item)
         abort();
 }
 
-static void load(void)
+void failpoints_set(const char *items)
 {
-    const char *spec = getenv("TGSPOOL_FAILPOINTS");
-    char *copy = xstrdup(spec ? spec : ""), *save = NULL;
+    char *copy = xstrdup(items), *save = NULL;
 
+    memset(points, 0, sizeof(points));
+    n_points = 0;
     for (char *item = strtok_r(copy, ";", &save); item; item = strtok_r(NULL, ";", &save))
         parse_item(item);
     free(copy);
@@ -101,8 +102,10 @@ int failpoint_hit(const char *name)
 {
     int pretended = 0;
 
-    if (!loaded)
-        load();
+    if (!loaded) {
+        const char *items = getenv("TGSPOOL_FAILPOINTS");
+        failpoints_set(items ? items : "");
+    }
     if (passes_file)
         count_pass(name);
     for (size_t i = 0; i < n_points; i++) { /* each counts its passes, whatever the others do */

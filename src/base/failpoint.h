@@ -24,6 +24,8 @@ int failpoint_hit(const char *name);
 /* The same of a name that ends with a word (blanks in it are underscores): one for each row of a table. */
 int failpoint_hit_each(const char *prefix, const char *word);
 #define FAILPOINT_EACH(prefix, word) failpoint_hit_each(prefix, word)
+/* For tests within a process: these items from now on, instead of those there were; passes are counted anew. */
+void failpoints_set(const char *items);
 #else
 #define FAILPOINT(name) 0
 #define FAILPOINT_EACH(prefix, word) 0

@@ -1,18 +1,37 @@
 /* RocksDB cannot keep up for a while, or for ever: the open batch waits and does not grow, nobody is told that anything is
- * written, nothing turns in a circle, and a stall that does not end is ended. A failpoint counts over a process, so each
- * case is this program run again. */
+ * written, nothing turns in a circle, and a stall that does not end is ended. */
 #include "world.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "base/failpoint.h"
 #include "spool/internal.h"
 
 #define EVENTS 50
-#define PREPARED (1 + 3 * EVENTS) /* writes until prepare() is done */
-#define STALLS 6                  /* writes that stall, of a stall that ends */
+#define STALLS 6 /* writes that stall, of a stall that ends */
+
+/* From now on: the write with number `at` stalls, and the next ones, `times` in all; 0: all from there on. */
+static void stall(unsigned at, unsigned times)
+{
+#ifdef ENABLE_FAILPOINTS
+    struct buf items = BUF_EMPTY;
+
+    buf_printf(&items, times ? "" : "store.stall=errno:11@%u+", at);
+    for (unsigned i = 0; i < times; i++)
+        buf_printf(&items, "store.stall=errno:11@%u;", at + i);
+    failpoints_set(buf_str(&items));
+    buf_free(&items);
+#else
+    (void)at, (void)times;
+    skip(); /* built without --enable-failpoints */
+#endif
+}
+
+static int no_more_stalls(void **state)
+{
+#ifdef ENABLE_FAILPOINTS
+    failpoints_set("");
+#endif
+    return world_teardown(state);
+}
 
 static size_t open_rows(struct world *w)
 {
@@ -54,12 +73,13 @@ static void turn(struct world *w)
     spool_commit(w->sp);
 }
 
-static void one_that_ends(void **state)
+static void a_stall_that_ends(void **state)
 {
     struct world *w = *state;
     int durable = 0;
 
     prepare(w);
+    stall(1, STALLS);
     spool_on_durable(w->sp, note, &durable);
     spool_commit(w->sp);
     size_t rows = open_rows(w);
@@ -80,12 +100,13 @@ static void one_that_ends(void **state)
 }
 
 /* The handle is given up as after any failed write; what was not durable is told so. */
-static void one_that_does_not(void **state)
+static void a_stall_that_does_not_end(void **state)
 {
     struct world *w = *state;
     int durable = 0, turns = 0;
 
     prepare(w);
+    stall(1, 0);
     spool_on_durable(w->sp, note, &durable);
     int64_t start = w->now;
     spool_commit(w->sp);
@@ -105,88 +126,33 @@ static void one_that_does_not(void **state)
 }
 
 /* Commands without a loop wait for it: what they did is all there. */
-static void one_in_a_restore(void **state)
-{
-    struct world *w = *state;
-    struct err e = ERR_NONE;
-
-    world_arrive(w, 1, 1);
-    assert_int_equal(spool_restore(w->sp, w->now - HOURS(1), "test", &e), 0);
-    world_close(w);
-    world_open(w);
-    assert_true(world_status(w).paused_deliver);
-    assert_true(spool_box_next_seq(w->box) > 1000000);
-    assert_int_equal(world_status(w).counts.pending, 1);
-    world_verify(w);
-}
-
-/* ---- the cases ---------------------------------------------------------------------------------- */
-
-#ifdef ENABLE_FAILPOINTS
-/* The write with number `at` stalls, `times` times. */
-static void run_apart(const char *name, unsigned at, unsigned times, const char *more)
-{
-    struct buf spec = BUF_EMPTY;
-    int status;
-
-    for (unsigned i = 0; i < times; i++)
-        buf_printf(&spec, "%sstore.stall=errno:11@%u%s", i ? ";" : "", at, more);
-    pid_t pid = fork();
-    if (pid == 0) {
-        setenv("TGSPOOL_FAILPOINTS", buf_str(&spec), 1);
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-        execl("/proc/self/exe", "test-stall", name, (char *)NULL);
-        _exit(127);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    buf_free(&spec);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-#else
-static void run_apart(const char *name, unsigned at, unsigned times, const char *more)
-{
-    (void)name, (void)at, (void)times, (void)more;
-    skip(); /* built without --enable-failpoints */
-}
-#endif
-
-static void a_stall_that_ends(void **state)
-{
-    (void)state;
-    run_apart("ends", PREPARED + 1, STALLS, "");
-}
-
-static void a_stall_that_does_not_end(void **state)
-{
-    (void)state;
-    run_apart("stays", PREPARED + 1, 1, "+");
-}
-
 static void a_stall_in_a_restore(void **state)
 {
-    (void)state;
-    for (unsigned at = 3; at <= 6; at++)
-        run_apart("restore", at, STALLS, "");
+    for (unsigned at = 1; at <= 4; at++) {
+        struct world *w = *state;
+        struct err e = ERR_NONE;
+
+        world_arrive(w, 1, 1);
+        stall(at, STALLS);
+        assert_int_equal(spool_restore(w->sp, w->now - HOURS(1), "test", &e), 0);
+        world_close(w);
+        world_open(w);
+        assert_true(world_status(w).paused_deliver);
+        assert_true(spool_box_next_seq(w->box) > 1000000);
+        assert_int_equal(world_status(w).counts.pending, 1);
+        world_verify(w);
+        no_more_stalls(state);
+        world_setup(state);
+    }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stall_that_ends),
-        cmocka_unit_test(a_stall_that_does_not_end),
-        cmocka_unit_test(a_stall_in_a_restore),
+        cmocka_unit_test_setup_teardown(a_stall_that_ends, world_setup, no_more_stalls),
+        cmocka_unit_test_setup_teardown(a_stall_that_does_not_end, world_setup, no_more_stalls),
+        cmocka_unit_test_setup_teardown(a_stall_in_a_restore, world_setup, no_more_stalls),
     };
-    static const struct {
-        const char *name;
-        CMUnitTestFunction fn;
-    } cases[] = {{"ends", one_that_ends}, {"stays", one_that_does_not}, {"restore", one_in_a_restore}};
 
-    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(cases); i++) {
-        const struct CMUnitTest one[] = {
-            cmocka_unit_test_setup_teardown(cases[i].fn, world_setup, world_teardown)};
-        if (!strcmp(argv[1], cases[i].name))
-            return cmocka_run_group_tests(one, NULL, NULL);
-    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
