@@ -1,5 +1,4 @@
-/* Records of a manifest: tags, each with its value (RocksDB's version_edit.cc). At one that is not known here, the rest of a
- * record is left. */
+/* Records of a manifest: tags, each with its value (RocksDB's version_edit.cc). */
 #include "store/log_index.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/log_reader.h"
 
 /* What stands behind a tag: a letter each for numbers (n) and bytes (b, with their length in front); a dot: then tags of its
  * own with bytes, until FIELDS_END. */
@@ -29,6 +27,7 @@ static const struct shape {
     {103, "nnnbbnn."}, /* a new table */
     {200, "n"},        /* TAG_FAMILY */
     {201, "b"},        /* the name of a new family */
+    {202, ""},         /* a family is gone */
     {203, "n"},        /* the highest number of a family */
     {300, "n"},        /* so many records belong together */
 };
@@ -38,7 +37,8 @@ enum tag {
     TAG_FAMILY = 200,          /* that the record is about; none: number 0 */
     TAG_LENGTH_TOLD = 1 << 13, /* of this bit: always bytes */
     TAG_LOG_ADDED = TAG_LENGTH_TOLD | 7,
-    TAG_LOGS_GONE = TAG_LENGTH_TOLD | 8
+    TAG_LOGS_GONE =
+        TAG_LENGTH_TOLD | 8 /* what was told of logs with lower numbers is void; they may be needed yet */
 };
 #define RECORD_MAX (16u << 20)
 #define ADDED_SYNCED 2 /* a tag within TAG_LOG_ADDED; the other one ends it */
@@ -70,11 +70,13 @@ static bool take_bytes(struct slice *s, struct slice *out)
     return true;
 }
 
+/* Of a size told twice, the larger one counts: threads of RocksDB may tell them in any order. */
 static void note_synced(struct log_index *x, uint64_t number, uint64_t size)
 {
     for (size_t i = 0; i < x->n; i++)
         if (x->synced[i].number == number) {
-            x->synced[i].size = size;
+            if (size > x->synced[i].size)
+                x->synced[i].size = size;
             return;
         }
     x->synced = xrealloc(x->synced, (x->n + 1) * sizeof(*x->synced));
@@ -88,6 +90,17 @@ static void note_added(struct log_index *x, struct slice value)
     if (take_number(&value, &number))
         while (take_number(&value, &tag) && tag == ADDED_SYNCED && take_number(&value, &size))
             note_synced(x, number, size);
+}
+
+/* So few are left: what a manifest tells of years stays linear. */
+static void forget_synced(struct log_index *x, uint64_t below)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->n; i++)
+        if (x->synced[i].number >= below)
+            x->synced[n++] = x->synced[i];
+    x->n = n;
 }
 
 static void note_oldest(struct log_index *x, uint64_t number)
@@ -125,8 +138,10 @@ static void read_record(struct log_index *x, struct slice s)
     struct slice bytes = {NULL, 0};
 
     while (s.n) {
-        if (!take_number(&s, &tag) || !take_values(&s, tag, &number, &bytes))
+        if (!take_number(&s, &tag) || !take_values(&s, tag, &number, &bytes)) {
+            x->foreign = true;
             return;
+        }
         if (tag == TAG_FAMILY_LOG)
             family_log = number;
         else if (tag == TAG_FAMILY)
@@ -136,7 +151,7 @@ static void read_record(struct log_index *x, struct slice s)
         else if (tag == TAG_LOG_ADDED)
             note_added(x, bytes);
         else if (tag == TAG_LOGS_GONE && take_number(&bytes, &number))
-            note_oldest(x, number);
+            forget_synced(x, number);
     }
     if (family < FAMILIES && family_log > x->family_oldest[family])
         x->family_oldest[family] = family_log;
@@ -169,37 +184,46 @@ char *log_index_path(const char *db_path, struct err *e)
     return manifest;
 }
 
+/* Each record is synced before the next one: torn is only what nothing follows. */
+static int read_records(struct log_index *x, struct log_reader *r)
+{
+    int more;
+
+    while ((more = log_reader_next(r)) > 0) {
+        if (x->gap == LOG_GAP_NONE && r->before != LOG_GAP_NONE)
+            x->gap = LOG_GAP_BAD;
+        if (x->gap != LOG_GAP_NONE)
+            continue;
+        read_record(x, buf_slice(&r->head));
+        x->good = r->end;
+    }
+    x->size = r->end;
+    if (x->gap == LOG_GAP_NONE)
+        x->gap = r->before;
+    return more;
+}
+
 int log_index_read(const char *db_path, struct log_index *out, struct err *e)
 {
-    char *path = log_index_path(db_path, e);
     struct log_reader r;
 
-    *out = (struct log_index){.oldest = 0};
-    if (!path)
+    *out = (struct log_index){.path = log_index_path(db_path, e)};
+    if (!out->path)
         return -1;
-    int rc = log_reader_open(&r, path, RECORD_MAX);
+    int rc = log_reader_open(&r, out->path, RECORD_MAX);
 
     if (rc == 0)
-        while ((rc = log_reader_next(&r)) > 0 && r.before == LOG_GAP_NONE)
-            read_record(out, buf_slice(&r.head));
+        rc = read_records(out, &r);
     if (rc < 0)
-        err_set(e, errno == ENOENT ? EX_NOINPUT : EX_IOERR, "cannot read %s: %s", path, strerror(errno));
+        err_set(e, errno == ENOENT ? EX_NOINPUT : EX_IOERR, "cannot read %s: %s", out->path, strerror(errno));
     note_families(out);
     log_reader_close(&r);
-    free(path);
     return rc < 0 ? -1 : 0;
 }
 
 void log_index_free(struct log_index *x)
 {
     free(x->synced);
+    free(x->path);
     *x = (struct log_index){.oldest = 0};
-}
-
-uint64_t log_index_synced(const struct log_index *x, uint64_t number)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (x->synced[i].number == number)
-            return x->synced[i].size;
-    return 0;
 }

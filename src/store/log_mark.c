@@ -24,10 +24,10 @@ static uint64_t get_le(const char *p, unsigned n)
 
 int log_batch_read(struct slice record, struct log_batch *out)
 {
-    const char *entry = record.p + 12;
-
     if (record.n < 12)
         return -1;
+    const char *entry = record.p + 12;
+
     *out = (struct log_batch){.first = get_le(record.p, 8)};
     out->next = out->first + get_le(record.p + 8, 4);
     if (record.n < LOG_BATCH_HEAD || entry[0] != LOG_DATA || entry[1] != LOG_MARK_SIZE || entry[2] != 'S' ||

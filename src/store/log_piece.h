@@ -10,6 +10,7 @@
 #define LOG_HEADER 7 /* checksum 4, length 2, both little-endian; type 1 */
 
 enum piece { PIECE_NONE = 0, PIECE_FULL = 1, PIECE_FIRST = 2, PIECE_MIDDLE = 3, PIECE_LAST = 4 };
+#define PIECE_IGNORABLE 128 /* with this bit: no record, and who does not know it may pass it by */
 
 struct log_piece {
     unsigned type;

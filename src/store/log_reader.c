@@ -69,7 +69,11 @@ static void pass(struct log_reader *r, enum log_piece_state state, const struct 
 
     if (!piece->size && state == LOG_PIECE_BAD)
         end = next; /* its length is wrong, or the file ends */
-    met(r, has_unwritten_sector(r, r->at, end) ? LOG_GAP_UNWRITTEN : cut ? LOG_GAP_SHORT : LOG_GAP_BAD);
+    /* what a power cut left of a head has one of our kinds, or none */
+    if (r->block[r->at + 6] <= PIECE_LAST && has_unwritten_sector(r, r->at, end))
+        met(r, LOG_GAP_UNWRITTEN);
+    else
+        met(r, cut ? LOG_GAP_SHORT : LOG_GAP_BAD);
     r->inside = false;
     r->at = next;
 }
@@ -105,7 +109,8 @@ static bool step(struct log_reader *r)
     enum log_piece_state state = log_piece_read(r->block + r->at, r->n - r->at, &piece);
 
     if (state == LOG_PIECE_WHOLE && (piece.type < PIECE_FULL || piece.type > PIECE_LAST)) {
-        r->at += piece.size; /* a newer RocksDB's, and no record */
+        r->foreign |= !(piece.type & PIECE_IGNORABLE);
+        r->at += piece.size;
         return false;
     }
     if (state == LOG_PIECE_WHOLE)

@@ -24,6 +24,7 @@ struct log_reader {
     size_t n, at;        /* bytes in the block; the next piece in it */
     uint64_t block_from; /* where in the file it begins */
     bool inside;         /* of a record whose beginning was whole */
+    bool foreign;        /* there is a piece of a kind that is not known here: the rest may mean anything */
     bool zeros;          /* were met instead of a piece; nothing may follow them */
     enum log_gap gap;    /* of what was met since the last record, the first */
     uint64_t begun;      /* where the record that is being read begins */

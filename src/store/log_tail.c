@@ -34,6 +34,8 @@ struct tail {
     bool behind;      /* there are batches behind it */
     bool head_lost;   /* there is none before it */
     bool head_bad;    /* and the first one behind it says that some of that was synced */
+    bool foreign;     /* what the manifest or a log says is not all known here: RocksDB shall judge */
+    struct log_index index;
 };
 
 /* ---- which files -------------------------------------------------------------------------------- */
@@ -122,6 +124,7 @@ static int read_log(struct tail *t, size_t log, const char *db_path, struct err 
         err_set(why, EX_IOERR, "cannot read %s: %s", path, strerror(errno));
     if (rc == 0) {
         t->logs[log].size = r.end;
+        t->foreign |= r.foreign;
         if (t->gap == LOG_GAP_NONE && r.before != LOG_GAP_NONE)
             begin_gap(t, r.before, log);
     }
@@ -130,87 +133,107 @@ static int read_log(struct tail *t, size_t log, const char *db_path, struct err 
     return rc;
 }
 
-static enum log_state damaged(struct err *why, const char *what, const struct log_file *l)
+static enum log_state damaged(struct err *why, const char *what, const char *path, uint64_t at)
 {
-    err_set(why, EX_DATAERR, "cannot open the database: Corruption: %s in %06llu.log, at byte %llu", what,
-            (unsigned long long)l->number, (unsigned long long)l->good);
+    err_set(why, EX_DATAERR, "cannot open the database: Corruption: %s in %s, at byte %llu", what,
+            strrchr(path, '/') + 1, (unsigned long long)at);
     return LOG_DAMAGED;
 }
 
-static enum log_state judge(const struct tail *t, const struct log_index *x, struct err *why)
+static enum log_state damaged_log(struct err *why, const char *what, const char *db_path,
+                                  const struct log_file *l)
 {
-    const struct log_file *l = t->logs + t->gap_log;
+    char *path = log_path(db_path, l);
+    enum log_state state = damaged(why, what, path, l->good);
 
-    if (t->gap == LOG_GAP_NONE || (t->gap == LOG_GAP_SHORT && !t->behind))
+    free(path);
+    return state;
+}
+
+/* How much of a log is whole: nothing of one that is gone. */
+static uint64_t whole_of(const struct tail *t, uint64_t number)
+{
+    for (size_t i = t->first; i < t->n; i++)
+        if (t->logs[i].number == number)
+            return t->logs[i].good;
+    return 0;
+}
+
+/* Whether less of a log is whole than RocksDB synced, and of which one. */
+static bool less_than_synced(const struct tail *t, struct log_file *out)
+{
+    for (size_t i = 0; i < t->index.n; i++) {
+        const struct log_synced *s = &t->index.synced[i];
+        *out = (struct log_file){.number = s->number, .good = whole_of(t, s->number)};
+        if (s->number >= t->index.oldest && out->good < s->size)
+            return true;
+    }
+    return false;
+}
+
+static enum log_state judge(const struct tail *t, const char *db_path, struct err *why)
+{
+    static const char missing[] = "records that were synced are missing";
+    const struct log_file *l = t->logs + t->gap_log;
+    struct log_file less;
+
+    if (t->foreign)
         return LOG_WHOLE;
     if (t->gap == LOG_GAP_BAD)
-        return damaged(why, "a record is damaged", l);
-    bool synced = t->head_bad || (t->behind && t->synced >= t->next);
-    for (size_t i = t->first; i < t->n; i++)
-        synced |= t->logs[i].good < log_index_synced(x, t->logs[i].number);
-    if (synced)
-        return damaged(why, "records that were synced are missing", l);
+        return damaged_log(why, "a record is damaged", db_path, l);
+    if (less_than_synced(t, &less))
+        return damaged_log(why, missing, db_path, &less);
+    if (t->gap == LOG_GAP_NONE || (t->gap == LOG_GAP_SHORT && !t->behind))
+        return LOG_WHOLE;
+    if (t->head_bad || (t->behind && t->synced >= t->next))
+        return damaged_log(why, missing, db_path, l);
     err_set(why, EX_DATAERR, "cannot open the database: the end of %06llu.log is torn",
             (unsigned long long)l->number);
     return LOG_TORN;
 }
 
-/* Fills t, whose logs are to be freed. */
-static enum log_state look_at_logs(const char *db_path, struct tail *t, struct err *why)
+static enum log_state look_at_logs(struct tail *t, const char *db_path, struct err *why)
 {
     struct err e = ERR_NONE;
-    struct log_index x;
-    int rc = log_index_read(db_path, &x, &e);
-    enum log_state state = rc < 0 && e.exit_code != EX_IOERR ? LOG_WHOLE : LOG_UNREADABLE;
+    int rc = dir_each(db_path, add_log, t, &e);
 
-    if (rc == 0)
-        rc = dir_each(db_path, add_log, t, &e);
     if (rc == 0 && t->n)
         qsort(t->logs, t->n, sizeof(*t->logs), by_number);
-    while (t->first < t->n && t->logs[t->first].number < x.oldest)
+    while (t->first < t->n && t->logs[t->first].number < t->index.oldest)
         t->first++;
     for (size_t i = t->first; rc == 0 && i < t->n; i++)
         rc = read_log(t, i, db_path, &e);
     if (rc == 0)
-        state = judge(t, &x, why);
-    else if (state == LOG_UNREADABLE)
-        err_set(why, EX_IOERR, "cannot open the database: %s", e.text);
-    log_index_free(&x);
-    return state;
-}
-
-/* ---- the manifest ------------------------------------------------------------------------------- */
-
-/* Each record is synced before the next one: torn is only what nothing follows. What cannot be read was told before. */
-static bool manifest_is_torn(const char *path, struct log_file *out)
-{
-    struct log_reader r;
-    int more = log_reader_open(&r, path, 0);
-
-    *out = (struct log_file){.good = 0};
-    if (more == 0)
-        while ((more = log_reader_next(&r)) > 0 && r.before == LOG_GAP_NONE)
-            out->good = r.end;
-    out->size = r.end;
-    log_reader_close(&r);
-    return more == 0 && r.before == LOG_GAP_UNWRITTEN;
+        return judge(t, db_path, why);
+    err_set(why, EX_IOERR, "cannot open the database: %s", e.text);
+    return LOG_UNREADABLE;
 }
 
 /* ---- both --------------------------------------------------------------------------------------- */
 
-/* What log_tail_look tells. Fills t, whose logs are to be freed; *manifest: its path if it is torn, to be freed; and part. */
-static enum log_state look(const char *db_path, struct tail *t, char **manifest, struct log_file *part,
-                           struct err *why)
+static void free_tail(struct tail *t)
 {
-    struct err none = ERR_NONE;
-    enum log_state state = look_at_logs(db_path, t, why);
+    free(t->logs);
+    log_index_free(&t->index);
+}
 
-    *manifest = state == LOG_WHOLE || state == LOG_TORN ? log_index_path(db_path, &none) : NULL;
-    if (*manifest && !manifest_is_torn(*manifest, part)) {
-        free(*manifest);
-        *manifest = NULL;
+/* What log_tail_look tells. t: empty; to be freed. */
+static enum log_state look(struct tail *t, const char *db_path, struct err *why)
+{
+    struct err e = ERR_NONE;
+    int rc = log_index_read(db_path, &t->index, &e);
+
+    if (rc < 0 && e.exit_code == EX_IOERR) {
+        err_set(why, EX_IOERR, "cannot open the database: %s", e.text);
+        return LOG_UNREADABLE;
     }
-    if (*manifest && state == LOG_WHOLE) {
+    if (rc == 0 && t->index.gap == LOG_GAP_BAD) /* of the logs nothing is sure, then */
+        return damaged(why, "a record is damaged", t->index.path, t->index.good);
+    t->foreign = t->index.foreign;
+    if (rc < 0 || t->foreign)
+        return LOG_WHOLE;
+    enum log_state state = look_at_logs(t, db_path, why);
+    if (state == LOG_WHOLE && t->index.gap == LOG_GAP_UNWRITTEN) {
         err_set(why, EX_DATAERR, "cannot open the database: the end of its manifest is torn");
         return LOG_TORN;
     }
@@ -220,19 +243,16 @@ static enum log_state look(const char *db_path, struct tail *t, char **manifest,
 enum log_state log_tail_look(const char *db_path, struct err *why)
 {
     struct tail t = {.logs = NULL};
-    struct log_file part;
-    char *manifest;
-    enum log_state state = look(db_path, &t, &manifest, &part, why);
+    enum log_state state = look(&t, db_path, why);
 
-    free(t.logs);
-    free(manifest);
+    free_tail(&t);
     return state;
 }
 
-static int cut_off(const char *path, const struct log_file *l, struct err *e)
+static int cut_off(const char *path, uint64_t good, uint64_t size, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    int rc = fd < 0 || ftruncate(fd, (off_t)l->good) < 0 || fsync(fd) < 0 ? -1 : 0;
+    int rc = fd < 0 || ftruncate(fd, (off_t)good) < 0 || fsync(fd) < 0 ? -1 : 0;
 
     if (rc < 0)
         err_set(e, EX_IOERR, "cannot cut %s: %s", path, strerror(errno));
@@ -240,7 +260,7 @@ static int cut_off(const char *path, const struct log_file *l, struct err *e)
         log_warn(
             NULL,
             "the end of %s is torn, as a power cut leaves it: %llu bytes are gone, which were not synced",
-            strrchr(path, '/') + 1, (unsigned long long)(l->size - l->good));
+            strrchr(path, '/') + 1, (unsigned long long)(size - good));
     if (fd >= 0)
         close(fd);
     return rc;
@@ -254,7 +274,7 @@ static int cut_logs(const char *db_path, const struct tail *t, struct err *e)
     for (size_t i = t->n; i-- > t->gap_log && rc == 0;) {
         char *path = log_path(db_path, &t->logs[i]);
         if (t->logs[i].size > t->logs[i].good)
-            rc = cut_off(path, &t->logs[i], e);
+            rc = cut_off(path, t->logs[i].good, t->logs[i].size, e);
         free(path);
     }
     return rc;
@@ -264,16 +284,13 @@ int log_tail_cut(const char *db_path, struct err *e)
 {
     struct err why = ERR_NONE;
     struct tail t = {.logs = NULL};
-    struct log_file part;
-    char *manifest;
-    bool torn = look(db_path, &t, &manifest, &part, &why) == LOG_TORN;
+    bool torn = look(&t, db_path, &why) == LOG_TORN;
     int rc = 0;
 
     if (torn && t.gap != LOG_GAP_NONE)
         rc = cut_logs(db_path, &t, e);
-    if (rc == 0 && manifest)
-        rc = cut_off(manifest, &part, e);
-    free(t.logs);
-    free(manifest);
+    if (torn && rc == 0 && t.index.gap == LOG_GAP_UNWRITTEN)
+        rc = cut_off(t.index.path, t.index.good, t.index.size, e);
+    free_tail(&t);
     return rc < 0 ? -1 : torn;
 }

@@ -10,9 +10,10 @@
 #include "base/err.h"
 
 enum log_state {
-    LOG_WHOLE,   /* as far as RocksDB will not tell itself: also where there is no database, or no manifest */
-    LOG_TORN,    /* to be cut before RocksDB sees it */
-    LOG_DAMAGED, /* something is missing that was synced */
+    LOG_WHOLE,     /* as far as RocksDB will not tell itself: also where there is no database, or no manifest,
+                  * or what they say is not all known here */
+    LOG_TORN,      /* to be cut before RocksDB sees it */
+    LOG_DAMAGED,   /* something is missing that was synced, or the manifest does not tell */
     LOG_UNREADABLE /* a file cannot be read: nothing is known */
 };
 

@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	tests/spool/test-damage \
 	tests/spool/test-disk \
 	tests/spool/test-failures \
+	tests/spool/test-foreign \
 	tests/spool/test-keys \
 	tests/spool/test-migrate \
 	tests/spool/test-model \
@@ -51,6 +52,8 @@ tests_spool_test_disk_SOURCES = tests/spool/test-disk.c
 tests_spool_test_disk_LDADD = libops.a libstore.a libbase.a -lcmocka
 tests_spool_test_failures_SOURCES = tests/spool/test-failures.c $(SPOOL_WORLD)
 tests_spool_test_failures_LDADD = $(SPOOL_LIBS)
+tests_spool_test_foreign_SOURCES = tests/spool/test-foreign.c $(SPOOL_COPY)
+tests_spool_test_foreign_LDADD = $(SPOOL_LIBS)
 tests_spool_test_keys_SOURCES = tests/spool/test-keys.c $(SPOOL_VERBS)
 tests_spool_test_keys_LDADD = $(SPOOL_LIBS)
 tests_spool_test_migrate_SOURCES = tests/spool/test-migrate.c $(SPOOL_WORLD)
