@@ -337,14 +337,14 @@ def test_a_scratch_directory_with_blanks(directory):
 def test_keep_and_text(directory):
     config = directory / "tgspool.yaml"
     config.write_text("bots:\n  shop:\n    token_env: NONE\n    command: /bin/false\n    concurrency: 3\n")
-    r = run("-c", str(config), "--keep", "--lease", "1s", "--limit", LIMIT, "6", "4", env={"TMPDIR": str(directory)})
+    r = run("-c", str(config), "--keep", "--lease", "4s", "--limit", LIMIT, "6", "4", env={"TMPDIR": str(directory)})
     assert r.returncode == 0, r.stdout + r.stderr
     assert re.findall(r"^(\d) .* \.\.\. (\w+)$", r.stdout, re.M) == [("4", "pass"), ("6", "pass")]
     kept = re.search(r"kept: (\S+)", r.stdout).group(1)
     assert sorted(os.listdir(kept)) == ["4", "6a", "6b"] and os.stat(kept).st_mode & 0o777 == 0o700
     with open(kept + "/4/tgspool.yaml") as f:
         made = f.read()
-    assert "concurrency: 3" in made and "lease: 1s" in made and "lease 1s (yours: 1m)" in r.stdout
+    assert "concurrency: 3" in made and "lease: 4s" in made and "lease 4s (yours: 1m)" in r.stdout
     assert max(len(line) for line in r.stdout.splitlines() if kept not in line) <= 80
 
 
