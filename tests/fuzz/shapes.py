@@ -95,6 +95,13 @@ SHAPES = {
         "body": shape(b"a", b"\x06" + POST + b"Content-Length: 9999999\r\n\r\n"),
     },
     "json": JSON,
+    "log": {
+        "batches": shape(b"\1\x0c" + bytes(12)),
+        "edits": shape(b"\x81\2\2\2"),
+        "ones": shape(b"\0\xff" + b"\1" * 255),
+        "zeros": shape(b"\x7f\xff"),
+        "torn": shape(b"\2\1a\1\1b\0\1c"),
+    },
     "metrics": {"quotes": shape(b'"', bytes(8)), "slashes": shape(b"\\\n", bytes(8))},
     "multipart": {
         "parts": shape(b"--X\r\nContent-Disposition: form-data; name=a\r\n\r\nb\r\n", b"multipart/form-data; boundary=X\n"),

@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	tests/fuzz/fuzz-filter \
 	tests/fuzz/fuzz-http \
 	tests/fuzz/fuzz-json \
+	tests/fuzz/fuzz-log \
 	tests/fuzz/fuzz-metrics \
 	tests/fuzz/fuzz-multipart \
 	tests/fuzz/fuzz-record \
@@ -57,6 +58,9 @@ tests_fuzz_fuzz_http_LDADD = $(FUZZ_WIRE)
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz-json.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_json_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_json_LDADD = $(FUZZ_WIRE)
+tests_fuzz_fuzz_log_SOURCES = tests/fuzz/fuzz-log.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_log_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_log_LDADD = $(FUZZ_STORE)
 tests_fuzz_fuzz_metrics_SOURCES = tests/fuzz/fuzz-metrics.c tests/fuzz/replay.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_metrics_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_metrics_LDADD = $(FUZZ_WIRE)
@@ -90,6 +94,7 @@ LIBFUZZ = \
 	tests/fuzz/libfuzz-filter \
 	tests/fuzz/libfuzz-http \
 	tests/fuzz/libfuzz-json \
+	tests/fuzz/libfuzz-log \
 	tests/fuzz/libfuzz-metrics \
 	tests/fuzz/libfuzz-multipart \
 	tests/fuzz/libfuzz-record \
@@ -138,6 +143,10 @@ tests_fuzz_libfuzz_json_SOURCES = tests/fuzz/fuzz-json.c
 tests_fuzz_libfuzz_json_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_json_LDFLAGS = $(FUZZ_LINK)
 tests_fuzz_libfuzz_json_LDADD = $(FUZZ_WIRE)
+tests_fuzz_libfuzz_log_SOURCES = tests/fuzz/fuzz-log.c
+tests_fuzz_libfuzz_log_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_libfuzz_log_LDFLAGS = $(FUZZ_LINK)
+tests_fuzz_libfuzz_log_LDADD = $(FUZZ_STORE)
 tests_fuzz_libfuzz_metrics_SOURCES = tests/fuzz/fuzz-metrics.c
 tests_fuzz_libfuzz_metrics_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_libfuzz_metrics_LDFLAGS = $(FUZZ_LINK)
