@@ -56,10 +56,19 @@ def end_process(process, sig=signal.SIGTERM, timeout=40):
         raise AssertionError(f"{process.args[0]} did not end on signal {int(sig)}")
 
 
+def is_in_program(text):
+    with open(TGSPOOL, "rb") as f:
+        return text in f.read()
+
+
 def has_failpoints():
     """Whether the daemon was built with --enable-failpoints."""
-    with open(TGSPOOL, "rb") as f:
-        return b"TGSPOOL_FAILPOINTS" in f.read()
+    return is_in_program(b"TGSPOOL_FAILPOINTS")
+
+
+def is_sanitized():
+    """Whether it was built with --enable-asan."""
+    return is_in_program(b"__asan_init")
 
 
 class UnixConnection(http.client.HTTPConnection):

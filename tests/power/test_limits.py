@@ -12,14 +12,12 @@ import time
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import TGSPOOL, UnixConnection, wait_until  # noqa: E402
+from harness import TGSPOOL, UnixConnection, is_sanitized, wait_until  # noqa: E402
 from stage import Stage  # noqa: E402
 from test_disk import MB, acknowledge, call, namespace, on_disk  # noqa: E402,F401  pylint: disable=unused-import
 
 EROFS = 30
 MS_RDONLY, MS_REMOUNT = 1, 32
-with open(TGSPOOL, "rb") as program:
-    SANITIZED = b"__asan_init" in program.read()
 CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGKILL}
 
 
@@ -162,7 +160,7 @@ def test_no_descriptors_while_running(spool, api):
 
 # ---- memory -----------------------------------------------------------------------------------------------------------------
 
-if not SANITIZED:  # whose shadow takes terabytes of addresses
+if not is_sanitized():  # whose shadow takes terabytes of addresses
     def test_little_memory(spool, api):
         """A little more each time, until it runs: each time it ends, and damages nothing."""
         spool.configure(deliver="pull")

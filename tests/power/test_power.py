@@ -1,4 +1,5 @@
-"""Power cuts: 20 rounds (or $POWER_ROUNDS), and that a broken daemon is caught. A failed round: POWER_SEED=N runs it alone."""
+"""Power cuts: 20 rounds (or $POWER_ROUNDS; with sanitizers, one of each kind), and that a broken daemon is caught. A failed
+round: POWER_SEED=N runs it alone."""
 import concurrent.futures
 import contextlib
 import os
@@ -10,10 +11,10 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rounds  # noqa: E402
 from disk import MKDIR, OPEN, RENAME, SYNC, UNLINK, WRITE, Disk  # noqa: E402
-from harness import has_failpoints  # noqa: E402
+from harness import has_failpoints, is_sanitized  # noqa: E402
 from stage import Died, Lost, Stage  # noqa: E402
 
-ROUNDS = int(os.environ.get("POWER_ROUNDS") or 20)
+ROUNDS = int(os.environ.get("POWER_ROUNDS") or (len(rounds.KINDS) if is_sanitized() else 20))
 SEEDS = [int(os.environ["POWER_SEED"])] if os.environ.get("POWER_SEED") else range(ROUNDS)
 
 

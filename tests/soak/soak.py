@@ -35,7 +35,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 sys.dont_write_bytecode = True
 # pylint: disable-next=wrong-import-position
-from harness import BUILD, TGSPOOL, BotApi, Spool, free_port, has_failpoints, wait_until
+from harness import BUILD, BotApi, Spool, free_port, has_failpoints, is_sanitized, wait_until
 
 SECONDS = int(os.environ.get("SOAK_SECONDS") or 3600)
 RATE = float(os.environ.get("SOAK_RATE") or 20)
@@ -45,11 +45,9 @@ OLD_TOKEN = "100000:AAF0-test-token-that-must-not-be-seen-old"
 SECRET = "Webhook_secret-0123456789"
 SAMPLE_S = 2
 PARTS = 6
-with open(TGSPOOL, "rb") as program:
-    SANITIZED = b"__asan_init" in program.read()
 # By how much each may rise. What grows to a plateau (memory of RocksDB and of malloc, its open tables) still rises a little;
 # two children more have ten descriptors.
-LIMITS = {"rss MB": 8 if SANITIZED else 2.5, "fds": 12, "tables": 30, "threads": 1, "children": 2, "db MB": 4,
+LIMITS = {"rss MB": 8 if is_sanitized() else 2.5, "fds": 12, "tables": 30, "threads": 1, "children": 2, "db MB": 4,
           "p50 ms": 200, "p99 ms": 1000}
 DB_PER_EVENT = 200  # bytes that each event more may add to "db MB": it is kept for dedupe_for
 NOT_NOW = (OSError, http.client.HTTPException, ValueError)
