@@ -219,7 +219,10 @@ static void who_needs_none_any_more_lets_others_pass(void **state)
     assert_int_equal(slots_reconfigure(h.bots[1].slots, &h.bots[1].bot, NULL, &e), 0);
     add(&h, 0, 2);
     house_run(&h, 5);
-    assert_int_equal(h.bots[1].box.outcomes[0].kind, OUTCOME_UNAVAILABLE);
+    bool refused = false; /* by the url; one of the two may have been given to a process before */
+    for (size_t i = 0; i < h.bots[1].box.n_outcomes; i++)
+        refused |= h.bots[1].box.outcomes[i].kind == OUTCOME_UNAVAILABLE;
+    assert_true(refused);
     assert_int_equal(children_waiting(h.children), 0);
     house_close(&h);
 }
