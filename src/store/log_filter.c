@@ -12,21 +12,6 @@
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static void put_piece(struct buf *out, unsigned type, const char *data, size_t n)
-{
-    unsigned char *h = (unsigned char *)buf_reserve(out, LOG_HEADER + n);
-
-    h[4] = (unsigned char)n;
-    h[5] = (unsigned char)(n >> 8);
-    h[6] = (unsigned char)type;
-    if (n)
-        memcpy(h + LOG_HEADER, data, n);
-    uint32_t crc = log_crc(h + 6, n + 1);
-    for (int i = 0; i < 4; i++)
-        h[i] = (unsigned char)(crc >> 8 * i);
-    buf_added(out, LOG_HEADER + n);
-}
-
 /* A record in as many pieces as the blocks ask for. type: of a record that is no batch, which is always one piece. */
 static void put_record(struct buf *out, unsigned type, struct slice record)
 {
@@ -40,13 +25,13 @@ static void put_record(struct buf *out, unsigned type, struct slice record)
         }
         size_t n = record.n < room - LOG_HEADER ? record.n : room - LOG_HEADER;
         bool last = n == record.n;
-        put_piece(out,
-                  type != PIECE_FULL ? type
-                  : first && last    ? PIECE_FULL
-                  : first            ? PIECE_FIRST
-                  : last             ? PIECE_LAST
-                                     : PIECE_MIDDLE,
-                  record.p, n);
+        log_piece_put(out,
+                      type != PIECE_FULL ? type
+                      : first && last    ? PIECE_FULL
+                      : first            ? PIECE_FIRST
+                      : last             ? PIECE_LAST
+                                         : PIECE_MIDDLE,
+                      record.p, n);
         if (last)
             return;
         record = slice_make(record.p + n, record.n - n);

@@ -1,5 +1,7 @@
 #include "store/log_piece.h"
 
+#include <string.h>
+
 static uint32_t get_le32(const unsigned char *p)
 {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -19,8 +21,9 @@ static void fill_tables(uint32_t tables[4][256])
             tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 255];
 }
 
-/* CRC-32C (RFC 3720, B.4), turned and shifted as RocksDB stores it. Four bytes at a time: a start reads the whole log. */
-uint32_t log_crc(const unsigned char *p, size_t n)
+/* Of type and data: CRC-32C (RFC 3720, B.4), turned and shifted as RocksDB stores it. Four bytes at a time: a start reads the
+ * whole log. */
+static uint32_t checksum(const unsigned char *p, size_t n)
 {
     static uint32_t t[4][256];
     uint32_t crc = UINT32_MAX;
@@ -47,5 +50,20 @@ enum log_piece_state log_piece_read(const unsigned char *p, size_t n, struct log
     if (length > n - LOG_HEADER)
         return LOG_PIECE_BAD;
     out->size = LOG_HEADER + length;
-    return log_crc(p + 6, length + 1) == get_le32(p) ? LOG_PIECE_WHOLE : LOG_PIECE_BAD;
+    return checksum(p + 6, length + 1) == get_le32(p) ? LOG_PIECE_WHOLE : LOG_PIECE_BAD;
+}
+
+void log_piece_put(struct buf *out, unsigned type, const char *data, size_t n)
+{
+    unsigned char *h = (unsigned char *)buf_reserve(out, LOG_HEADER + n);
+
+    h[4] = (unsigned char)n;
+    h[5] = (unsigned char)(n >> 8);
+    h[6] = (unsigned char)type;
+    if (n)
+        memcpy(h + LOG_HEADER, data, n);
+    uint32_t crc = checksum(h + 6, n + 1);
+    for (int i = 0; i < 4; i++)
+        h[i] = (unsigned char)(crc >> 8 * i);
+    buf_added(out, LOG_HEADER + n);
 }

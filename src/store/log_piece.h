@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 #define LOG_BLOCK 32768
 #define LOG_HEADER 7 /* checksum 4, length 2, both little-endian; type 1 */
 
@@ -27,7 +29,7 @@ enum log_piece_state {
 /* Reads the piece at p; n: what its block has from there on, at least LOG_HEADER. */
 enum log_piece_state log_piece_read(const unsigned char *p, size_t n, struct log_piece *out);
 
-/* The checksum as it is stored, of type and data. */
-uint32_t log_crc(const unsigned char *p, size_t n);
+/* Adds a piece; n: at most 65535. */
+void log_piece_put(struct buf *out, unsigned type, const char *data, size_t n);
 
 #endif

@@ -59,21 +59,6 @@ static void make_dir(void)
     log_setup(LOG_ERROR, LOG_TEXT, false);
 }
 
-static void add_piece(struct buf *out, unsigned char type, struct slice data)
-{
-    unsigned char head[LOG_HEADER] = {0, 0, 0, 0, (unsigned char)data.n, (unsigned char)(data.n >> 8), type};
-    struct buf covered = BUF_EMPTY;
-
-    buf_add(&covered, &type, 1);
-    buf_add(&covered, data.p, data.n);
-    uint32_t crc = log_crc((const unsigned char *)covered.p, covered.n);
-    for (int i = 0; i < 4; i++)
-        head[i] = (unsigned char)(crc >> 8 * i);
-    buf_add(out, head, sizeof(head));
-    buf_add(out, data.p, data.n);
-    buf_free(&covered);
-}
-
 static void build(const uint8_t *data, size_t n, struct buf files[2])
 {
     static const char zeros[UNIT];
@@ -92,7 +77,7 @@ static void build(const uint8_t *data, size_t n, struct buf files[2])
         if (what == 0)
             buf_add(out, data, length);
         else
-            add_piece(out, (unsigned char)what, slice_make(data, length));
+            log_piece_put(out, what, (const char *)data, length);
         data += length, n -= length;
     }
 }

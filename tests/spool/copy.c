@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
+#include "store/log_piece.h"
+
 char copy_dir[80];
 
 void copy_run(const char *what, const char *a, const char *b)
@@ -69,4 +72,21 @@ size_t copy_files(const char *dir, const char *end, char paths[][COPY_PATH_MAX],
     free(db);
     qsort(paths, n, COPY_PATH_MAX, by_name);
     return n;
+}
+
+int64_t copy_piece_at(const char *path, unsigned number)
+{
+    struct buf log = BUF_EMPTY;
+    struct err e = ERR_NONE;
+    struct log_piece piece;
+    size_t at = 0;
+
+    assert_int_equal(file_read(path, LOG_BLOCK, &log, &e), 0);
+    assert_true(log.n < LOG_BLOCK);
+    for (unsigned i = 0; i < number; i++, at += piece.size) {
+        assert_int_equal(log_piece_read((unsigned char *)log.p + at, log.n - at, &piece), LOG_PIECE_WHOLE);
+        assert_int_equal(piece.type, PIECE_FULL);
+    }
+    buf_free(&log);
+    return (int64_t)at;
 }

@@ -17,6 +17,8 @@ int copy_teardown(void **state);
 #define COPY_PATH_MAX 300
 size_t copy_files(const char *dir, const char *end, char paths[][COPY_PATH_MAX], size_t max);
 int64_t copy_size_of(const char *path);
+/* Where the record with this number begins in a log or manifest of less than one block, in which each is one piece. */
+int64_t copy_piece_at(const char *path, unsigned number);
 /* A shell's command with two more arguments, which may be patterns. */
 void copy_run(const char *what, const char *a, const char *b);
 

@@ -25,21 +25,18 @@ static void write_at(const char *path, int64_t at, const void *p, size_t n)
     close(fd);
 }
 
-/* Writes a piece with its checksum into a file's first block. Returns where it ends. */
+/* Writes a piece into a file's first block. Returns where it ends. */
 static int64_t put_piece(const char *path, int64_t at, unsigned type, struct slice data)
 {
-    unsigned char p[LOG_HEADER + 1000] = {
-        0, 0, 0, 0, (unsigned char)data.n, (unsigned char)(data.n >> 8), (unsigned char)type};
+    struct buf piece = BUF_EMPTY;
 
-    assert_in_range(data.n, 0, sizeof(p) - LOG_HEADER);
-    assert_in_range(at, 0, LOG_BLOCK - sizeof(p));
-    if (data.n)
-        memcpy(p + LOG_HEADER, data.p, data.n);
-    uint32_t crc = log_crc(p + 6, data.n + 1);
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(crc >> 8 * i);
-    write_at(path, at, p, LOG_HEADER + data.n);
-    return at + LOG_HEADER + (int64_t)data.n;
+    assert_in_range(data.n, 0, 1000);
+    log_piece_put(&piece, type, data.p, data.n);
+    assert_in_range(at, 0, LOG_BLOCK - piece.n);
+    write_at(path, at, piece.p, piece.n);
+    at += (int64_t)piece.n;
+    buf_free(&piece);
+    return at;
 }
 
 static const char *manifest(void)
@@ -97,21 +94,6 @@ static void expect(enum log_state state, const char *what)
         fail_msg("%s: %d, not %d: %s", what, (int)found, (int)state, e.text);
 }
 
-/* Where the piece with this number begins in a file's first block. */
-static int64_t place_of(const char *path, unsigned number)
-{
-    struct buf text = BUF_EMPTY;
-    struct err e = ERR_NONE;
-    struct log_piece piece;
-    size_t at = 0;
-
-    assert_int_equal(file_read(path, LOG_BLOCK, &text, &e), 0);
-    for (unsigned i = 0; i < number; i++, at += piece.size)
-        assert_int_equal(log_piece_read((unsigned char *)text.p + at, text.n - at, &piece), LOG_PIECE_WHOLE);
-    buf_free(&text);
-    return (int64_t)at;
-}
-
 /* Some batches of one log, none of them synced. */
 static void work(struct world *w)
 {
@@ -133,8 +115,8 @@ static const char *torn_copy(struct world *w)
 
     copy_make(w);
     assert_int_equal(copy_files(copy_dir, ".log", log_paths, ARRAY_LEN(log_paths)), 1);
-    int64_t from = place_of(log_paths[0], 3);
-    write_at(log_paths[0], from, zeros, (size_t)(place_of(log_paths[0], 5) - from));
+    int64_t from = copy_piece_at(log_paths[0], 3);
+    write_at(log_paths[0], from, zeros, (size_t)(copy_piece_at(log_paths[0], 5) - from));
     expect(LOG_TORN, "a hole");
     return log_paths[0];
 }
@@ -165,7 +147,7 @@ static void a_recycled_log(void **state)
     work(*state);
     copy_make(*state);
     assert_int_equal(copy_files(copy_dir, ".log", log_paths, ARRAY_LEN(log_paths)), 1);
-    write_at(log_paths[0], place_of(log_paths[0], 3), piece, sizeof(piece)); /* has a sector of zeros */
+    write_at(log_paths[0], copy_piece_at(log_paths[0], 3), piece, sizeof(piece)); /* has a sector of zeros */
     expect(LOG_DAMAGED, "a piece of a recycled log");
 }
 
@@ -240,8 +222,8 @@ static void a_hole_in_the_manifest(void **state)
     for (unsigned i = 1; i + 1 < n; i++) {
         copy_make(*state);
         n = records_of(manifest());
-        int64_t from = place_of(manifest(), i);
-        write_at(manifest(), from, zeros, (size_t)(place_of(manifest(), i + 1) - from));
+        int64_t from = copy_piece_at(manifest(), i);
+        write_at(manifest(), from, zeros, (size_t)(copy_piece_at(manifest(), i + 1) - from));
         expect(LOG_DAMAGED, "a hole in the manifest");
         assert_null(copy_open(&e));
         assert_int_equal(e.exit_code, EX_DATAERR);
@@ -257,7 +239,7 @@ static void a_hole_in_both(void **state)
     work(*state);
     const char *log = torn_copy(*state);
     int64_t size = copy_size_of(log);
-    write_at(manifest(), place_of(manifest(), 1) + 9, "\377", 1);
+    write_at(manifest(), copy_piece_at(manifest(), 1) + 9, "\377", 1);
     expect(LOG_DAMAGED, "the manifest");
     assert_int_equal(log_tail_cut(db_path, &e), 0);
     assert_int_equal(copy_size_of(log), size);

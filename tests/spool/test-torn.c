@@ -243,24 +243,6 @@ static void after_a_change_of_the_option(void **state)
     }
 }
 
-/* Where the record with this number begins in the log's first block, in which each is one piece. */
-static int64_t place_of(const char *path, unsigned number)
-{
-    struct buf log = BUF_EMPTY;
-    struct err e = ERR_NONE;
-    struct log_piece piece;
-    size_t at = 0;
-
-    assert_int_equal(file_read(path, LOG_MAX, &log, &e), 0);
-    assert_true(log.n < LOG_BLOCK);
-    for (unsigned i = 0; i < number; i++, at += piece.size) {
-        assert_int_equal(log_piece_read((unsigned char *)log.p + at, log.n - at, &piece), LOG_PIECE_WHOLE);
-        assert_int_equal(piece.type, PIECE_FULL);
-    }
-    buf_free(&log);
-    return (int64_t)at;
-}
-
 static struct work little_work(struct world *w, enum sync_mode mode)
 {
     struct work k = begin_work(w, mode);
@@ -275,7 +257,7 @@ static void lose_heads(struct work *k, bool synced)
 {
     for (unsigned n = 2; n < 10; n++) {
         copy_make(k->w);
-        make_zeros(one_log(copy_dir), 0, place_of(one_log(copy_dir), n));
+        make_zeros(one_log(copy_dir), 0, copy_piece_at(one_log(copy_dir), n));
         if (synced)
             expect_damage("synced records at the head");
         else
@@ -307,11 +289,11 @@ static void part(unsigned keep, unsigned last)
     char *second = xasprintf("%s/db/000900.log", copy_dir);
     struct buf log = BUF_EMPTY;
     struct err e = ERR_NONE;
-    size_t at = (size_t)place_of(path, last);
+    size_t at = (size_t)copy_piece_at(path, last);
 
     assert_int_equal(file_read(path, LOG_MAX, &log, &e), 0);
     assert_int_equal(file_create(second, slice_make(log.p + at, log.n - at), 0600, &e), 0);
-    assert_int_equal(truncate(path, place_of(path, keep)), 0);
+    assert_int_equal(truncate(path, copy_piece_at(path, keep)), 0);
     buf_free(&log);
     free(second);
 }
