@@ -7,7 +7,7 @@
 #include "spool/salvage.h"
 
 #define CACHE (8 << 20)
-#define STEPS 32 /* tried one by one behind a fault; then in growing strides */
+#define SEQ_END (UINT64_MAX / 4) /* no spool has so many */
 
 struct salvage {
     struct spool *to; /* NULL: only counts */
@@ -21,45 +21,26 @@ struct salvage {
 
 /* ---- walking past faults ------------------------------------------------------------------------ */
 
-/* Whether a walk from this seq on can begin. */
-static bool can_begin(struct salvage *s, uint64_t seq, struct key upper)
+static struct key behind_events(const struct salvage *s)
 {
-    struct key lower = key_event(s->bot_id, s->which, seq);
+    return key_after_prefix(key_event(s->bot_id, s->which, UINT64_MAX));
+}
+
+/* From this seq on. */
+static bool events_begin_at(void *arg, salvage_place seq)
+{
+    const struct salvage *s = arg;
+    struct key lower = key_event(s->bot_id, s->which, (uint64_t)seq), upper = behind_events(s);
     struct err e = ERR_NONE;
 
     return db_iter_free(db_iter_new(s->from, FAMILY_EVENTS, key_slice(&lower), key_slice(&upper)), &e) == 0;
-}
-
-/* The first seq behind a bad one from which a walk can begin; 0: none. */
-static uint64_t behind_fault(struct salvage *s, uint64_t bad, struct key upper)
-{
-    uint64_t step = 1, good;
-
-    for (unsigned tries = 0;; tries++) {
-        if (bad > UINT64_MAX / 4)
-            return 0;
-        good = bad + step;
-        if (can_begin(s, good, upper))
-            break;
-        bad = good;
-        if (tries >= STEPS)
-            step *= 2;
-    }
-    while (good - bad > 1) {
-        uint64_t middle = bad + (good - bad) / 2;
-        if (can_begin(s, middle, upper))
-            good = middle;
-        else
-            bad = middle;
-    }
-    return good;
 }
 
 typedef void event_fn(struct salvage *s, struct event *ev);
 
 static void walk_events(struct salvage *s, event_fn *each)
 {
-    struct key upper = key_after_prefix(key_event(s->bot_id, s->which, UINT64_MAX));
+    struct key upper = behind_events(s);
     uint64_t from = 0;
 
     do {
@@ -78,8 +59,8 @@ static void walk_events(struct salvage *s, event_fn *each)
         }
         if (db_iter_free(it, &e) == 0)
             return;
-        from = behind_fault(s, from, upper);
-    } while (from);
+        from = (uint64_t)salvage_search(from, SEQ_END, events_begin_at, s);
+    } while (from < SEQ_END);
 }
 
 /* ---- which boxes there are ---------------------------------------------------------------------- */
@@ -270,7 +251,8 @@ static void copy_rest(struct salvage *s, struct spool_salvaged_rest *rest)
     memset(to.b, 255, sizeof(to.b));
     rest->position_faults = copy_named(s, "position/");
     rest->note_faults = copy_named(s, "note/");
-    rest->key_faults = salvage_rows(s->to, s->from, FAMILY_MARKS, from, key_mark_expiry(INT64_MIN, INT64_MIN, none), copy_mark);
+    rest->key_faults = salvage_rows(s->to, s->from, FAMILY_MARKS, from,
+                                    key_mark_expiry(INT64_MIN, INT64_MIN, none), copy_mark);
     rest->audit_faults = salvage_rows(s->to, s->from, FAMILY_AUDIT, from, to, copy_row);
 }
 

@@ -6,18 +6,41 @@
 
 #define WIDTH 16 /* bytes of a key that the search tells apart: as bot and half of a hash */
 
-__extension__ typedef unsigned __int128 place;
+#define STEPS 32 /* places tried one by one behind a fault; then in growing strides */
 
-static place place_of(struct slice key)
+salvage_place salvage_search(salvage_place bad, salvage_place end, salvage_begins_fn *begins, void *arg)
 {
-    place at = 0;
+    salvage_place good = end, step = 1;
+
+    for (unsigned tries = 0; bad < end && step < end - bad; tries++) {
+        if (begins(arg, bad + step)) {
+            good = bad + step;
+            break;
+        }
+        bad += step;
+        if (tries >= STEPS)
+            step *= 2;
+    }
+    while (bad < good && good - bad > 1) {
+        salvage_place middle = bad + (good - bad) / 2;
+        if (begins(arg, middle))
+            good = middle;
+        else
+            bad = middle;
+    }
+    return good;
+}
+
+static salvage_place place_of(struct slice key)
+{
+    salvage_place at = 0;
 
     for (size_t i = 0; i < WIDTH; i++)
         at = at << 8 | (i < key.n ? (unsigned char)key.p[i] : 0);
     return at;
 }
 
-static struct key key_at(place at)
+static struct key key_at(salvage_place at)
 {
     struct key k = {.n = WIDTH};
 
@@ -26,33 +49,26 @@ static struct key key_at(place at)
     return k;
 }
 
-static bool can_begin(struct db *from, enum family f, place at, struct slice upper)
+struct rows {
+    struct db *from;
+    enum family family;
+    struct slice upper;
+};
+
+static bool begins_at(void *arg, salvage_place at)
 {
+    const struct rows *r = arg;
     struct key lower = key_at(at);
     struct err e = ERR_NONE;
 
-    return db_iter_free(db_iter_new(from, f, key_slice(&lower), upper), &e) == 0;
+    return db_iter_free(db_iter_new(r->from, r->family, key_slice(&lower), r->upper), &e) == 0;
 }
 
 bool salvage_behind(struct db *from, enum family f, struct key *at, struct slice upper)
 {
-    place bad = place_of(key_slice(at)), end = place_of(upper), good = end, step = 1;
+    struct rows r = {from, f, upper};
+    salvage_place end = place_of(upper), good = salvage_search(place_of(key_slice(at)), end, begins_at, &r);
 
-    while (bad < end && step < end - bad) {
-        if (can_begin(from, f, bad + step, upper)) {
-            good = bad + step;
-            break;
-        }
-        bad += step;
-        step *= 2;
-    }
-    while (bad < good && good - bad > 1) {
-        place middle = bad + (good - bad) / 2;
-        if (can_begin(from, f, middle, upper))
-            good = middle;
-        else
-            bad = middle;
-    }
     *at = key_at(good);
     return good < end;
 }
