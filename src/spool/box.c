@@ -98,24 +98,28 @@ static void load_record(struct spool *sp, struct spool_box *b, const struct box_
     }
 }
 
-/* Calls each with every box's record, which it takes. Returns 0 or -1. */
-static int each_record(struct spool *sp, void (*each)(struct spool *sp, int64_t bot_id, enum box which,
-                                                      const struct box_record *rec))
+struct stored_box {
+    int64_t bot_id;
+    enum box which;
+    struct box_record rec; /* owned */
+};
+
+/* Reads every box's record. Returns 0 or -1; *list is to be freed in either case. */
+static int read_records(struct spool *sp, struct stored_box **list, size_t *n)
 {
     struct key lower = key_name("box/"), upper = key_after_prefix(lower);
     struct err e = ERR_NONE, e_iter = ERR_NONE;
-    struct box_record rec;
-    enum box which;
-    int64_t bot_id;
+    struct stored_box b;
 
     struct db_iter *it = db_iter_new(store_db(sp->store), FAMILY_META, key_slice(&lower), key_slice(&upper));
     for (; db_iter_valid(it); db_iter_next(it)) {
-        if (key_box_decode(db_iter_key(it), &bot_id, &which) < 0 ||
-            record_box_decode(db_iter_value(it), &rec) < 0) {
+        if (key_box_decode(db_iter_key(it), &b.bot_id, &b.which) < 0 ||
+            record_box_decode(db_iter_value(it), &b.rec) < 0) {
             err_set(&e, EX_DATAERR, "the record of a box cannot be decoded");
             break;
         }
-        each(sp, bot_id, which, &rec);
+        *list = xrealloc(*list, (*n + 1) * sizeof(**list));
+        (*list)[(*n)++] = b;
     }
     if (db_iter_free(it, &e_iter) < 0)
         e = e_iter;
@@ -124,33 +128,28 @@ static int each_record(struct spool *sp, void (*each)(struct spool *sp, int64_t 
     return e.exit_code ? -1 : 0;
 }
 
-static void drop_record(struct spool *sp, int64_t bot_id, enum box which, const struct box_record *rec)
-{
-    (void)sp;
-    (void)bot_id;
-    (void)which;
-    free(rec->epochs);
-}
-
-static void take_record(struct spool *sp, int64_t bot_id, enum box which, const struct box_record *rec)
-{
-    struct spool_box *b = box_find(sp, bot_id, which);
-
-    load_record(sp, b ? b : box_new(sp, bot_id, which), rec);
-}
-
 int boxes_load(struct spool *sp)
 {
-    /* Once for nothing: if they cannot be read, what is known of them stays, for status to show. */
-    if (each_record(sp, drop_record) < 0)
-        return -1;
-    list_each(&sp->boxes, it) { /* one that was made in a lost batch starts anew */
-        struct spool_box *b = list_item(it, struct spool_box, link);
-        struct box_record empty = {.next_seq = 1};
-        memcpy(empty.name, b->rec.name, sizeof(empty.name));
-        load_record(sp, b, &empty);
+    struct stored_box *list = NULL;
+    size_t n = 0;
+    int rc = read_records(sp, &list, &n);
+
+    if (rc == 0)                    /* else what is known of them stays, for status to show */
+        list_each(&sp->boxes, it) { /* one that was made in a lost batch starts anew */
+            struct spool_box *b = list_item(it, struct spool_box, link);
+            struct box_record empty = {.next_seq = 1};
+            memcpy(empty.name, b->rec.name, sizeof(empty.name));
+            load_record(sp, b, &empty);
+        }
+    for (size_t i = 0; i < n; i++) {
+        struct spool_box *b = box_find(sp, list[i].bot_id, list[i].which);
+        if (rc == 0)
+            load_record(sp, b ? b : box_new(sp, list[i].bot_id, list[i].which), &list[i].rec);
+        else
+            free(list[i].rec.epochs);
     }
-    return each_record(sp, take_record);
+    free(list);
+    return rc;
 }
 
 void boxes_save(struct spool *sp)
