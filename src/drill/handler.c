@@ -152,6 +152,14 @@ static _Noreturn void run_own(const struct handler *h, pid_t parent)
     _exit(why == ENOENT ? 127 : 126);
 }
 
+/* Waits for a child's end. Returns its exit code as a shell tells it. */
+static int end_of(pid_t pid, int *status)
+{
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+}
+
 /* It has our standard input, output and error, and our process group. */
 static int exec_own(const struct handler *h, struct given *g)
 {
@@ -165,9 +173,7 @@ static int exec_own(const struct handler *h, struct given *g)
         run_own(h, us);
     if (pid < 0)
         return EX_UNAVAILABLE;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    int code = end_of(pid, &status);
     if (code == 0)
         end(h, g);
     else
@@ -248,13 +254,12 @@ static int end_as_own(struct own_worker *w)
     int status = 0;
 
     fclose(w->in);
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    int code = end_of(w->pid, &status);
     if (WIFSIGNALED(status)) {
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return code;
 }
 
 /* Whether a line is what the daemon takes for the end of this event's try; writes down how it ended. */

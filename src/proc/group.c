@@ -2,7 +2,6 @@
  * tells whether they are more than zombies. */
 #include "proc/group.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -10,23 +9,30 @@
 
 #include "proc/stat.h"
 
+struct members {
+    pid_t group;
+    bool seen, running; /* some member, and one that has not ended */
+};
+
+static bool look_for_running(void *arg, pid_t pid, const struct proc_stat *st)
+{
+    struct members *m = arg;
+
+    (void)pid;
+    if (st->group == m->group) {
+        m->seen = true;
+        m->running = st->state != 'Z' && st->state != 'X';
+    }
+    return !m->running;
+}
+
 static bool only_zombies(pid_t pgid)
 {
-    DIR *proc = opendir("/proc");
-    bool only = true, seen = false;
+    struct members m = {.group = pgid};
 
-    if (!proc)
-        return false;
-    for (struct dirent *d; only && (d = readdir(proc));) {
-        struct proc_stat st;
-        if (d->d_name[0] < '1' || d->d_name[0] > '9' || proc_stat_read(d->d_name, &st) || st.group != pgid)
-            continue;
-        seen = true;
-        only = st.state == 'Z' || st.state == 'X';
-    }
-    closedir(proc);
+    proc_each(look_for_running, &m);
     /* None seen although kill says there is one: hidden (hidepid), so believe kill. */
-    return only && seen;
+    return m.seen && !m.running;
 }
 
 bool group_alive(pid_t pgid)

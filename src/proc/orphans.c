@@ -1,10 +1,8 @@
 #include "proc/orphans.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,13 +16,6 @@ static struct {
     size_t n;
 } inherited;
 
-static bool remember(pid_t pid)
-{
-    inherited.list = xrealloc(inherited.list, (inherited.n + 1) * sizeof(*inherited.list));
-    inherited.list[inherited.n++] = pid;
-    return true;
-}
-
 static bool is_inherited(pid_t pid)
 {
     for (size_t i = 0; i < inherited.n; i++)
@@ -33,43 +24,45 @@ static bool is_inherited(pid_t pid)
     return false;
 }
 
-/* Calls each with the children of this process that are of its session and were not inherited. Returns whether one of these
- * calls did something. */
-static bool each_child(bool (*each)(pid_t pid))
+/* A child of this process that is of its session and was not inherited. */
+static bool is_ours(pid_t pid, const struct proc_stat *st)
 {
-    DIR *proc = opendir("/proc");
-    bool some = false;
+    return st->parent == getpid() && st->session == getsid(0) && !is_inherited(pid);
+}
 
-    for (struct dirent *d; proc && (d = readdir(proc));) {
-        struct proc_stat st;
-        pid_t pid = d->d_name[0] < '1' || d->d_name[0] > '9' ? 0 : atoi(d->d_name);
-        if (!pid || proc_stat_read(d->d_name, &st) || st.parent != getpid() || st.session != getsid(0) ||
-            is_inherited(pid))
-            continue;
-        some |= each(pid);
+static bool remember(void *arg, pid_t pid, const struct proc_stat *st)
+{
+    (void)arg;
+    if (is_ours(pid, st)) {
+        inherited.list = xrealloc(inherited.list, (inherited.n + 1) * sizeof(*inherited.list));
+        inherited.list[inherited.n++] = pid;
     }
-    if (proc)
-        closedir(proc);
-    return some;
+    return true;
 }
 
 void orphans_adopt(void)
 {
-    each_child(remember);
+    proc_each(remember, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static bool end_one(pid_t pid)
+/* arg: set if there was one to end; one that cannot be killed has become somebody else's. */
+static bool end_one(void *arg, pid_t pid, const struct proc_stat *st)
 {
-    if (kill(pid, SIGKILL) < 0)
-        return false; /* it has become somebody else's */
+    if (!is_ours(pid, st) || kill(pid, SIGKILL) < 0)
+        return true;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
+    *(bool *)arg = true;
     return true;
 }
 
 void orphans_end(void)
 {
-    while (each_child(end_one)) /* the children of one that ended are ours then */
-        ;
+    bool some;
+
+    do { /* the children of one that ended are ours then */
+        some = false;
+        proc_each(end_one, &some);
+    } while (some);
 }

@@ -1,7 +1,9 @@
 #include "proc/stat.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,4 +25,19 @@ int proc_stat_read(const char *pid, struct proc_stat *out)
     return end && sscanf(end + 1, " %c %d %d %d", &out->state, &out->parent, &out->group, &out->session) == 4
                ? 0
                : -1;
+}
+
+void proc_each(bool (*each)(void *arg, pid_t pid, const struct proc_stat *st), void *arg)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *d;
+    bool more = true;
+
+    while (proc && more && (d = readdir(proc))) {
+        struct proc_stat st;
+        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && proc_stat_read(d->d_name, &st) == 0)
+            more = each(arg, atoi(d->d_name), &st);
+    }
+    if (proc)
+        closedir(proc);
 }
