@@ -355,7 +355,8 @@ static void run_work(struct api *api)
     if (api->work_failed) {
         list_each(&api->work, it) {
             struct api_work *w = list_item(it, struct api_work, link);
-            w->failed(w);
+            if (w->call)
+                api_fail_store(w->call); /* frees the work, or it goes on when the store does */
         }
         return;
     }

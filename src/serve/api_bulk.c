@@ -29,7 +29,6 @@ struct job {
     struct api_work work;
     struct list kept; /* in api->jobs once it has a number */
     struct api *api;
-    struct api_call *call; /* NULL: the job goes on without its request */
     const struct act *act;
     char who[64];
     bool dry_run, force, finished, lost;
@@ -80,7 +79,7 @@ static void drop_job(struct api_call *c)
 {
     struct job *job = c->state;
 
-    job->call = NULL;
+    job->work.call = NULL;
     if (!job->number)
         job_free(job);
 }
@@ -110,7 +109,7 @@ static void job_answer(struct job *job, int status)
     struct buf out = BUF_EMPTY;
 
     job_write(job, &out);
-    api_answer(job->call, status, buf_slice(&out)); /* may free the job */
+    api_answer(job->work.call, status, buf_slice(&out)); /* may free the job */
     buf_free(&out);
 }
 
@@ -140,12 +139,12 @@ static void job_written(void *arg, bool ok)
 
     job->finished = true;
     job->lost = !ok;
-    if (!job->call)
+    if (!job->work.call)
         return;
     if (ok)
         job_answer(job, 200);
     else
-        api_fail_store(job->call);
+        api_fail_store(job->work.call);
 }
 
 /* The disk has no room for more copies. Those that were made stay, and a later replay passes them by. */
@@ -155,12 +154,12 @@ static void job_cut(void *arg, bool ok)
     const char *why = spool_held(job->api->sp);
 
     job->finished = job->lost = true;
-    if (job->call && ok && why && job->changed)
-        api_fail(job->call, 503, "no_room",
+    if (job->work.call && ok && why && job->changed)
+        api_fail(job->work.call, 503, "no_room",
                  "%llu were replayed, then it was stopped: %s; the same again goes on where there is room",
                  (unsigned long long)job->changed, why);
-    else if (job->call && api_has_room(job->call))
-        api_fail_store(job->call);
+    else if (job->work.call && api_has_room(job->work.call))
+        api_fail_store(job->work.call);
 }
 
 /* One of the batches that a long job takes. */
@@ -248,21 +247,12 @@ static void job_slice(struct api_work *w, int64_t until_us)
     }
     if (changed != job->changed && !job->dry_run)
         spool_on_durable(api->sp, job_batch, job);
-    if (job->call && api_now(api) >= job->patience) {
+    if (job->work.call && api_now(api) >= job->patience) {
         if (spool_healthy(api->sp, NULL))
             job_keep(job);
         else
-            api_fail_store(job->call);
+            api_fail_store(job->work.call);
     }
-}
-
-/* One that has a number already waits for the store. */
-static void job_failed(struct api_work *w)
-{
-    struct job *job = list_item(w, struct job, work);
-
-    if (job->call)
-        api_fail_store(job->call); /* frees the job */
 }
 
 void api_jobs_free(struct api *api)
@@ -429,14 +419,13 @@ static void by_filter(struct api_call *c, const struct act *act, const struct pa
         memcpy(job->filter.states, act->by_default, sizeof(job->filter.states));
     list_init(&job->kept);
     job->api = c->api;
-    job->call = c;
+    job->work.call = c;
     job->act = act;
     job->force = force;
     memcpy(job->who, c->who, sizeof(job->who));
     job->started = api_now(c->api);
     job->patience = job->started + PATIENCE_MS;
     job->work.slice = job_slice;
-    job->work.failed = job_failed;
     c->state = job;
     c->drop = drop_job;
     api_work_add(c->api, &job->work);

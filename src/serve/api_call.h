@@ -15,8 +15,8 @@ struct api_work {
     /* Goes on until the clock passes until_us, the batch is full, or it is finished: then it has taken itself
      * out. */
     void (*slice)(struct api_work *w, int64_t until_us);
-    /* The store is failed, for nobody knows how long: who waits for an answer gets it (503). */
-    void (*failed)(struct api_work *w);
+    /* Who waits for its answer, NULL: nobody. If the store fails, for nobody knows how long, it is a 503. */
+    struct api_call *call;
 };
 
 struct api {

@@ -10,7 +10,6 @@
 
 struct import {
     struct api_work work;
-    struct api_call *call;
     struct slice rest; /* borrowed from the request */
     uint64_t line, fresh, known, bad;
     struct buf faults; /* JSON objects with commas between */
@@ -64,7 +63,7 @@ static struct spool_box *box_for(struct spool *sp, const struct event_line *l)
 /* Returns false if the store does not take it now. */
 static bool one_line(struct import *im, struct slice line)
 {
-    struct spool *sp = im->call->api->sp;
+    struct spool *sp = im->work.call->api->sp;
     struct event_line l;
     char why[256];
     bool ok = true;
@@ -97,7 +96,7 @@ static void import_answer(struct import *im)
 {
     struct buf out = BUF_EMPTY;
     struct json_out j;
-    struct api_call *c = im->call;
+    struct api_call *c = im->work.call;
 
     json_start(&j, &out);
     json_object(&j);
@@ -123,20 +122,20 @@ static void import_written(void *arg, bool ok)
     struct import *im = arg;
 
     if (!ok)
-        api_fail_store(im->call); /* frees im */
+        api_fail_store(im->work.call); /* frees im */
 }
 
 static void import_slice(struct api_work *w, int64_t until_us)
 {
     struct import *im = list_item(w, struct import, work);
-    struct api *api = im->call->api;
+    struct api *api = im->work.call->api;
 
     while (im->rest.n && !spool_batch_full(api->sp) && api->hooks.us() < until_us) {
         const char *lf = memchr(im->rest.p, '\n', im->rest.n);
         size_t n = lf ? (size_t)(lf - im->rest.p) : im->rest.n;
         im->line++;
         if (n && !one_line(im, slice_make(im->rest.p, n))) {
-            api_fail_store(im->call);
+            api_fail_store(im->work.call);
             return;
         }
         im->rest.p += n + (lf != NULL);
@@ -146,11 +145,6 @@ static void import_slice(struct api_work *w, int64_t until_us)
         spool_on_durable(api->sp, import_written, im);
     else
         import_answer(im);
-}
-
-static void import_failed(struct api_work *w)
-{
-    api_fail_store(list_item(w, struct import, work)->call); /* frees the import */
 }
 
 void api_import(struct api_call *c, const struct api_request *r, const struct params *p)
@@ -163,10 +157,9 @@ void api_import(struct api_call *c, const struct api_request *r, const struct pa
         return;
     }
     struct import *im = xcalloc(1, sizeof(*im));
-    im->call = c;
+    im->work.call = c;
     im->rest = r->body;
     im->work.slice = import_slice;
-    im->work.failed = import_failed;
     c->state = im;
     c->drop = drop_import;
     api_work_add(c->api, &im->work);

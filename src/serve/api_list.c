@@ -18,7 +18,6 @@
 
 struct page {
     struct api_work work;
-    struct api_call *call;
     struct spool_filter filter;
     struct filter_bot bot;
     struct spool_cursor cursor;
@@ -71,13 +70,13 @@ static void page_answer(struct page *pg, bool at_end)
         spool_cursor_text(&pg->cursor, cursor); /* of [0-9a-z.-]: needs no escape */
         buf_printf(&pg->out, "\"%s\"}", cursor);
     }
-    api_answer(pg->call, 200, buf_slice(&pg->out));
+    api_answer(pg->work.call, 200, buf_slice(&pg->out));
 }
 
 static void page_slice(struct api_work *w, int64_t until_us)
 {
     struct page *pg = list_item(w, struct page, work);
-    struct api *api = pg->call->api;
+    struct api *api = pg->work.call->api;
     bool at_end = false;
 
     if (!pg->begun && api->n_pages == PAGES_AT_ONCE)
@@ -92,14 +91,9 @@ static void page_slice(struct api_work *w, int64_t until_us)
                             pg->payload, page_event, pg);
     } while (!at_end && !page_full(pg) && api->hooks.us() < until_us);
     if (!spool_healthy(api->sp, NULL))
-        api_fail_store(pg->call);
+        api_fail_store(pg->work.call);
     else if (at_end || page_full(pg) || api_now(api) >= pg->give_up)
         page_answer(pg, at_end);
-}
-
-static void page_failed(struct api_work *w)
-{
-    api_fail_store(list_item(w, struct page, work)->call); /* frees the page */
 }
 
 void api_events(struct api_call *c, const struct api_request *r, const struct params *p)
@@ -124,10 +118,9 @@ void api_events(struct api_call *c, const struct api_request *r, const struct pa
         free(pg);
         return;
     }
-    pg->call = c;
+    pg->work.call = c;
     pg->limit = (unsigned)limit;
     pg->work.slice = page_slice;
-    pg->work.failed = page_failed;
     buf_add_str(&pg->out, "{\"events\":[");
     c->state = pg;
     c->drop = drop_page;
