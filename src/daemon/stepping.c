@@ -9,7 +9,6 @@
 
 #define EVERY SECONDS(10)
 #define TELL MINUTES(1)
-#define TOO_FAR HOURS(1) /* as in spool/stepped.c */
 
 static void tell(struct stepping *s, int64_t ahead)
 {
@@ -23,7 +22,7 @@ static void tell(struct stepping *s, int64_t ahead)
                  "the clock was set %s by %s since the start: this goes on by the old one%s; next: "
                  "systemctl restart tgspool",
                  ahead < 0 ? "back" : "forward", text_age(llabs(ahead), age),
-                 ahead < -TOO_FAR ? " and removes nothing" : "");
+                 ahead < -SPOOL_CLOCK_TOO_FAR_MS ? " and removes nothing" : "");
 }
 
 int64_t stepping_tick(struct stepping *s, struct spool *sp, int64_t now)

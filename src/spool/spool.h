@@ -377,8 +377,9 @@ struct spool_retention {
 };
 /* From now on, what ended is removed by and by in spool_work. Before the first call all is kept. */
 void spool_set_retention(struct spool *sp, const struct spool_retention *r);
-/* By how many ms `now` is ahead of the machine's clock, which was set since the open; below 0: behind it. While it is ahead by
- * more than an hour, nothing is removed. Nor is it for an hour after an open at which the spool had not been used for a day. */
+/* By how many ms `now` is ahead of the machine's clock, which was set since the open; below 0: behind it. While it is too far
+ * ahead, nothing is removed. Nor is it for an hour after an open at which the spool had not been used for a day. */
+#define SPOOL_CLOCK_TOO_FAR_MS (60 * 60 * 1000)
 void spool_clock_ahead(struct spool *sp, int64_t ms);
 
 enum archived { ARCHIVE_DONE /* safe on disk */, ARCHIVE_BUSY /* call again */, ARCHIVE_FAILED /* and e */ };

@@ -19,7 +19,6 @@
 #define REST HOURS(1)
 #define EXPIRE_REST MINUTES(10)
 #define TELL SECONDS(60)
-#define TOO_FAR HOURS(1)
 
 static struct key clock_key(void)
 {
@@ -162,7 +161,7 @@ int64_t stepped_age_least(const struct spool *sp, int64_t time)
 
 static bool too_far_ahead(const struct spool *sp)
 {
-    return sp->ahead_ms > TOO_FAR;
+    return sp->ahead_ms > SPOOL_CLOCK_TOO_FAR_MS;
 }
 
 bool stepped_rests(const struct spool *sp)
