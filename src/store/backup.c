@@ -46,10 +46,10 @@ int backup_check_files(const char *dir, struct err *e)
     for (size_t i = 0; rc == 0 && i < l.n; i++) {
         struct stat st;
         char *path = xasprintf("%s/state-%u/%s", dir, info.number, l.files[i].name);
-        if (lstat(path, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
-            rc = err_set(e, EX_IOERR, "cannot look at %s: %s", path, strerror(errno));
-        else if (lstat(path, &st) < 0)
-            rc = err_set(e, EX_DATAERR, "%s is missing", path);
+        if (lstat(path, &st) < 0)
+            rc = errno == ENOENT || errno == ENOTDIR
+                     ? err_set(e, EX_DATAERR, "%s is missing", path)
+                     : err_set(e, EX_IOERR, "cannot look at %s: %s", path, strerror(errno));
         else if ((uint64_t)st.st_size != l.files[i].bytes)
             rc = err_set(e, EX_DATAERR, "%s has %llu bytes instead of %llu", path,
                          (unsigned long long)st.st_size, (unsigned long long)l.files[i].bytes);
