@@ -102,8 +102,7 @@ static int tell_end(struct telling *t, const struct drill_summary *s)
 {
     if (t->cli->json) {
         json_array_end(&t->j);
-        json_kv_cstr(&t->j, "result",
-                     s->signo ? "ended" : s->failed ? "fail" : "pass");
+        json_kv_cstr(&t->j, "result", s->signo ? "ended" : s->failed ? "fail" : "pass");
         json_kv_cstr(&t->j, "kept", s->dir);
         json_object_end(&t->j);
         buf_add_char(&t->json, '\n');

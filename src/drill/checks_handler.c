@@ -167,7 +167,8 @@ bool check_twice(struct drill *d)
         return judge_probe(d, count);
     if (!d->o->run_handler)
         return judge_builtin(d);
-    drill_see(d, "sent twice: handed over once. Handed over twice, after a kill: how often your handler then did "
-                 "its work was not counted; --probe COMMAND does that");
+    drill_see(
+        d, "sent twice: handed over once. Handed over twice, after a kill: how often your handler then did "
+           "its work was not counted; --probe COMMAND does that");
     return true;
 }

@@ -40,7 +40,8 @@ static int row_mark(struct spool_box *b, const unsigned char hash[MARK_BYTES], s
     return rc > 0 && mark_is_past(b->sp, out) ? 0 : rc;
 }
 
-void mark_put(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES], const struct mark_record *r)
+void mark_put(struct spool *sp, int64_t bot, const unsigned char hash[MARK_BYTES],
+              const struct mark_record *r)
 {
     struct key k = key_mark(bot, hash);
     struct buf v = BUF_EMPTY;
