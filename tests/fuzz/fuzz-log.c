@@ -16,7 +16,8 @@
 #include "store/log_tail.h"
 
 #define ZEROS 127
-#define UNIT 16 /* zeros come in so many at once: a sector is 512 */
+#define UNIT 16             /* zeros come in so many at once: a sector is 512 */
+#define ZEROS_MAX (1 << 20) /* of an input: two bytes of it would make 4080 else */
 
 static char *dir;      /* in memory, if there is such a place: cuts are synced */
 static char *paths[2]; /* the log, the manifest */
@@ -62,6 +63,7 @@ static void make_dir(void)
 static void build(const uint8_t *data, size_t n, struct buf files[2])
 {
     static const char zeros[UNIT];
+    size_t left = ZEROS_MAX;
 
     while (n >= 2) {
         struct buf *out = &files[data[0] >> 7];
@@ -69,7 +71,7 @@ static void build(const uint8_t *data, size_t n, struct buf files[2])
         size_t length = data[1];
         data += 2, n -= 2;
         if (what == ZEROS) {
-            while (length--)
+            for (; length > 0 && left >= UNIT; length--, left -= UNIT)
                 buf_add(out, zeros, UNIT);
             continue;
         }
