@@ -97,7 +97,7 @@ def test_intake_stops_at_the_mark_and_goes_on_by_itself(spool, api, on_disk):
                     command=spool.shell_handler(f"while [ ! -e {gate} ]; do sleep 0.05; done"))
     spool.start()
     wait_until(lambda: disk_status(spool)["reserve"] == 4 * MB, "the reserve is made")
-    assert os.stat(os.path.join(disk.path, "reserve")).st_blocks * 512 == 4 * MB
+    assert 4 * MB <= os.stat(os.path.join(disk.path, "reserve")).st_blocks * 512 < 5 * MB  # more of many pieces
     ids = [api.inject_message(chat, "before") for chat in (1, 1, 2)]
     wait_until(lambda: len(spool.record.lines("start")) == 2, "two handlers run")
 

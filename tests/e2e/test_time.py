@@ -146,8 +146,8 @@ def test_steps_between_runs(two, api, clock):
         give(two, n)
         held = wait_until(lambda: claim(two, wait=1, lease="5s"), "an event to hold")[0]
         api.inject_message(n, "hello")
-        wait_until(lambda: two.events(bot="shop", state="pending") and len(two.record.lines("start")) == 2 * n + 1,
-                   "the first try")
+        wait_until(lambda: len(two.record.lines("start")) == 2 * n + 1, "the first try begins")
+        wait_until(lambda: two.events(bot="shop", state="pending"), "it has failed, and that is stored")
         two.kill() if n % 2 else two.stop()
         clock.step(seconds)
         two.start(env=clock.env)
