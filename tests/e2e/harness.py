@@ -71,6 +71,11 @@ def is_sanitized():
     return is_in_program(b"__asan_init")
 
 
+def often(n):
+    """How often what is sampled is repeated: everything takes several times as long with sanitizers."""
+    return -(-n // 4) if is_sanitized() else n
+
+
 class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 

@@ -20,13 +20,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lint"))
 import failpoints  # noqa: E402
 import matrix_acts  # noqa: E402
-from harness import has_failpoints, is_sanitized  # noqa: E402
+from harness import has_failpoints  # noqa: E402
 from matrix_promises import violations  # noqa: E402
 from matrix_handlers import PATIENCE  # noqa: E402
 from matrix_run import Run  # noqa: E402
 
 INTAKES = ("poll", "webhook")
-WORKERS = int(os.environ.get("MATRIX_JOBS") or (3 if is_sanitized() else 6))  # they mostly wait
+WORKERS = int(os.environ.get("MATRIX_JOBS") or 6)  # they mostly wait
 DELIVERIES = ("exec", "worker", "http", "pull", "dropin", "call")
 
 # With an errno the place fails instead. Of an act, intake is "act" and delivery its name.
@@ -159,12 +159,19 @@ def fault_cells(passed):
     return cells
 
 
-def sample(cells, turn, acts=False):
+def acts(cells):
+    return [c for c in cells if c.intake == "act"]
+
+
+def lives(cells):
+    return [c for c in cells if c.intake != "act"]
+
+
+def sample(cells, turn):
     """One cell of each failpoint; which, changes with the turn."""
     by_point = collections.defaultdict(list)
     for cell in cells:
-        if (cell.intake == "act") == acts:
-            by_point[cell.point].append(cell)
+        by_point[cell.point].append(cell)
     return [found[(zlib.crc32(point.encode()) + turn) % len(found)] for point, found in sorted(by_point.items())]
 
 

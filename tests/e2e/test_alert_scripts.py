@@ -12,6 +12,7 @@ import urllib.parse
 
 import pytest
 
+pytestmark = pytest.mark.once
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../contrib/alerts")
 # what a shell, JSON, a header or a pattern of sed might stumble over
 EVIL = 'a "quoted" back\\slash \\n and \\" $(touch /tmp/x) `id` \'; é 漢 %s {"next":"rm"} ,"message":"x" &amp; \\u0041'

@@ -200,6 +200,7 @@ def test_only_new_files_are_copied(pulled):
     assert r.returncode == 73 and "no backup and not empty" in r.stderr
 
 
+@pytest.mark.once
 def test_a_backup_that_is_cut_short(pulled):
     backup = os.path.join(pulled.dir, "backup")
     pulled.cli("backup", backup)
@@ -271,6 +272,7 @@ def test_no_backup_of_a_damaged_spool(pulled):
     assert pulled.cli_json("verify", backup)["ended"] == 0
 
 
+@pytest.mark.once
 def test_a_restore_that_is_cut_short(pulled):
     """Before its commit it is run again; later it is ended by whoever comes next, and restore itself says so."""
     backup = os.path.join(pulled.dir, "backup")
@@ -312,6 +314,7 @@ def test_another_restore_that_was_cut_short_is_not_this_one(pulled):
     assert next(b for b in pulled.cli_json("status")["boxes"] if b["box"] == "in")["pending"] == 300
 
 
+@pytest.mark.once
 def test_an_old_backup_tells_what_is_missing(spool, api):
     backup = os.path.join(spool.dir, "backup")
     handler = spool.shell_handler()
@@ -389,6 +392,7 @@ def broken_soon(request):
     return spool
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_repair(broken_soon, damage):
     spool = broken_soon
@@ -437,6 +441,7 @@ def test_repair_keeps_away_from_a_daemon(pulled):
     assert pulled.counts()["pending"] == 300 and pulled.counts()["paused"]["deliver"]
 
 
+@pytest.mark.once
 def test_repairs_within_one_second(pulled):
     """Each keeps the one before in a directory of its own."""
     pulled.stop()

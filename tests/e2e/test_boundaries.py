@@ -120,6 +120,7 @@ def test_the_handler_succeeded_and_the_process_died(intake, point):
 
 # ---- would it be seen?
 
+@pytest.mark.once
 @pytest.mark.parametrize("intake", ["webhook"], indirect=True)
 def test_a_confirmation_before_the_write_is_seen(intake):
     """Of a program that runs a commit's callbacks before its write: it dies at the same place with nothing written. (The next

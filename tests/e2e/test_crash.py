@@ -63,6 +63,7 @@ for e in requests():
 """))
 
 
+@pytest.mark.once
 @pytest.mark.limit(900)
 def test_twenty_kills_over_5000_updates(spool, api):
     if not has_failpoints():

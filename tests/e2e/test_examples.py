@@ -13,6 +13,7 @@ import pytest
 
 from harness import free_port, wait_until
 
+pytestmark = pytest.mark.once
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../contrib/examples")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from harness import BUILD, TOKEN, end_process, free_port, wait_until
 
+pytestmark = pytest.mark.once
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bots")
 ALIAS = "123456:alias-of-the-shop-for-its-own-program"
 CONFIRM_AFTER = ("grammy.js", "telegraf.js")  # these confirm when their handlers have ended

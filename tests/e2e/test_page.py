@@ -16,7 +16,8 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="the Debian packages chromium and chromium-driver are not there")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(not (CHROMIUM and DRIVER),
+                                                    reason="the Debian packages chromium and chromium-driver are not there")]
 
 API_TOKEN, PULL_TOKEN = "api-token-" + "x" * 22, "pull-token-" + "x" * 22
 BIG = -1009007199254740993  # no double holds it

@@ -8,6 +8,7 @@ import pytest
 
 from harness import BUILD, TGSPOOL
 
+pytestmark = pytest.mark.once
 SRC = os.path.abspath(os.environ.get("srcdir") or os.path.join(os.path.dirname(__file__), "..", ".."))
 
 

@@ -12,14 +12,15 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
-from harness import has_failpoints, wait_until  # noqa: E402
+from harness import has_failpoints, often, wait_until  # noqa: E402
 from stage import Stage  # noqa: E402
 
-SAMPLE, SAMPLE_OF_READS = 20, 3  # test_reads.py has more of those
+AT_ONCE = int(os.environ.get("FAULTS_JOBS") or 4)
+SAMPLE, SAMPLE_OF_READS = often(12), often(3)  # test_reads.py has more of those
 
 
 def side_by_side(function, runs):
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         done = [pool.submit(function, *args) for args in runs]
         failures = [str(f.exception()) for f in done if f.exception()]
     assert not failures, "\n".join(failures)
@@ -55,6 +56,7 @@ def test_an_idle_daemon_notices():
         assert "Input/output error" in s.spool.log()
 
 
+@pytest.mark.once
 def test_a_confirmation_before_the_write_is_caught():
     """A program that runs a commit's callbacks before its write: what fails then was promised."""
     if not has_failpoints():
@@ -83,6 +85,7 @@ def lines():
                    for i in range(1, LINES + 1))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("verb", ["import", "discard"])
 def test_a_batch_of_many_fails(make_spool, verb):
     """A write fails in the middle of what takes several: it is not told that all is done."""

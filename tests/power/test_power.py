@@ -1,4 +1,4 @@
-"""Power cuts: 20 rounds (or $POWER_ROUNDS; with sanitizers, one of each kind), and that a broken daemon is caught. A failed
+"""Power cuts: 20 rounds (or $POWER_ROUNDS; with sanitizers, 5), and that a broken daemon is caught. A failed
 round: POWER_SEED=N runs it alone."""
 import concurrent.futures
 import contextlib
@@ -11,10 +11,10 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rounds  # noqa: E402
 from disk import MKDIR, OPEN, RENAME, SYNC, UNLINK, WRITE, Disk  # noqa: E402
-from harness import has_failpoints, is_sanitized  # noqa: E402
+from harness import has_failpoints, often  # noqa: E402
 from stage import Died, Lost, Stage  # noqa: E402
 
-ROUNDS = int(os.environ.get("POWER_ROUNDS") or (len(rounds.KINDS) if is_sanitized() else 20))
+ROUNDS = int(os.environ.get("POWER_ROUNDS") or often(20))
 SEEDS = [int(os.environ["POWER_SEED"])] if os.environ.get("POWER_SEED") else range(ROUNDS)
 
 
@@ -50,22 +50,26 @@ def no_sync(seed):
     return s
 
 
+@pytest.mark.once
 def test_an_acknowledgement_before_the_sync_is_caught():
     if not has_failpoints():
         pytest.skip("needs a build with --enable-failpoints")
     assert "are lost" in first_loss(Stage, env={"TGSPOOL_FAILPOINTS": "break.callback_before_sync=errno:1"})
 
 
+@pytest.mark.once
 def test_no_syncs_are_caught():
     assert "are lost" in first_loss(no_sync)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("path, loss", [("data", "there is no spool"), ("data/db", "verify: 65"),
                                         ("data/db/*.log", "are lost")])
 def test_a_sync_left_out_is_caught(path, loss):
     assert loss in first_loss(Stage, fault=f"sync:{path}:-1:1:0")
 
 
+@pytest.mark.once
 def test_none_is_caught_where_nothing_is_broken():
     assert first_loss(Stage, cuts=6) == ""
 

@@ -5,7 +5,6 @@ tests_power_power_so_CPPFLAGS = -D_GNU_SOURCE -U_FORTIFY_SOURCE
 tests_power_power_so_CFLAGS = $(AM_CFLAGS) -fPIC -fno-sanitize=all
 tests_power_power_so_LDFLAGS = -shared
 EXTRA_DIST += \
-	tests/power/conftest.py \
 	tests/power/disk.py \
 	tests/power/faults.py \
 	tests/power/rounds.py \

@@ -14,6 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import soak  # noqa: E402
 
+pytestmark = pytest.mark.once
+
 # What each breaks, and what must be said of it: each of the first, and one of the second (where a machine is so busy that
 # everything waits from the start, p50 has no further to go). The slow one is the witness that what is not broken does not
 # creep; but how long things take depends on what else the machine does, and what is too slow may also be late.

@@ -71,7 +71,7 @@ static void end_all(struct world *w)
 static void a_handler_down_for_72_hours(void **state)
 {
     struct world *w = *state;
-    enum { EVENTS = 100000, LANES = 1000 };
+    enum { EVENTS = OFTEN(100000), LANES = 1000 };
     int64_t start = w->now;
     int arrived = 0;
     unsigned probes = 0;

@@ -266,7 +266,8 @@ static void fail_each_of(const char *name, const char *point, const char *more, 
     unsigned met = 0, missed = 0, n = 1;
     char spec[256];
 
-    for (; n < 2000 && missed < 2 && !(more[0] && met == least); n += step) {
+    least = OFTEN(least);
+    for (; n < 2000 && missed < 2 && !(more[0] && met == least); n += step * ONE_IN) {
         snprintf(spec, sizeof(spec), "%s=errno:5@%u%s", point, n, more);
         int rc = run_with(name, spec, interval);
         if (rc != 0 && rc != EXIT_NOT_HIT)

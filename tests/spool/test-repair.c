@@ -271,7 +271,7 @@ static void a_bad_block_costs_the_keys_in_it(void **state)
 {
     struct world *w = *state;
     uint64_t seen = 0;
-    char text[16];
+    char text[24];
     unsigned lost;
 
     world_begin(w);

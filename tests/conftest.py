@@ -1,4 +1,4 @@
-"""Fixtures, and a time limit for every test."""
+"""Fixtures, a time limit for every test, and what is not run again with sanitizers."""
 import os
 import signal
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e"))
 import harness  # noqa: E402
 
 LIMIT_S = 120
@@ -14,6 +14,15 @@ LIMIT_S = 120
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): how long this test may take")
+    config.addinivalue_line("markers", "once: not run again with sanitizers, which would show little: a test of a test, "
+                                       "of a page, a script, a bot, or of what others do, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if harness.is_sanitized():
+        once = [i for i in items if i.get_closest_marker("once")]
+        config.hook.pytest_deselected(items=once)
+        items[:] = [i for i in items if i not in once]
 
 
 @pytest.hookimpl(hookwrapper=True)
