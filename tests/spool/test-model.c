@@ -3,7 +3,7 @@
 #include "model.h"
 
 #define OPS 200
-#define SEQUENCES 200
+#define SEQUENCES 100
 
 static uint64_t rng;
 static uint64_t all_removed; /* by retention */
