@@ -10,7 +10,7 @@ from harness import free_port, has_failpoints, wait_until
 from test_crash import wait_crash
 
 SECRET = "Webhook_secret-0123456789"
-pytestmark = pytest.mark.skipif(not has_failpoints(), reason="needs --enable-failpoints")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(not has_failpoints(), reason="needs --enable-failpoints")]
 
 
 class Intake:
@@ -120,7 +120,6 @@ def test_the_handler_succeeded_and_the_process_died(intake, point):
 
 # ---- would it be seen?
 
-@pytest.mark.once
 @pytest.mark.parametrize("intake", ["webhook"], indirect=True)
 def test_a_confirmation_before_the_write_is_seen(intake):
     """Of a program that runs a commit's callbacks before its write: it dies at the same place with nothing written. (The next

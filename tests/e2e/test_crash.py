@@ -8,6 +8,7 @@ import pytest
 
 from harness import has_failpoints, wait_until
 
+pytestmark = pytest.mark.once
 UPDATES, CHATS, KILLS, SLOTS = 5000, 40, 20, 4
 
 
@@ -63,7 +64,6 @@ for e in requests():
 """))
 
 
-@pytest.mark.once
 @pytest.mark.limit(900)
 def test_twenty_kills_over_5000_updates(spool, api):
     if not has_failpoints():
