@@ -34,7 +34,7 @@ struct tail {
     bool behind;      /* there are batches behind it */
     bool head_lost;   /* there is none before it */
     bool head_bad;    /* and the first one behind it says that some of that was synced */
-    bool torn;        /* the logs are */
+    bool logs_torn;   /* to be cut; else, whatever the manifest is, they are not touched */
     bool foreign;     /* what the manifest or a log says is not all known here: RocksDB shall judge */
     struct log_index index;
 };
@@ -234,7 +234,7 @@ static enum log_state look(struct tail *t, const char *db_path, struct err *why)
     if (rc < 0 || t->foreign)
         return LOG_WHOLE;
     enum log_state state = look_at_logs(t, db_path, why);
-    t->torn = state == LOG_TORN;
+    t->logs_torn = state == LOG_TORN;
     if (state == LOG_WHOLE && t->index.gap == LOG_GAP_UNWRITTEN) {
         err_set(why, EX_DATAERR, "cannot open the database: the end of its manifest is torn");
         return LOG_TORN;
@@ -289,7 +289,7 @@ int log_tail_cut(const char *db_path, struct err *e)
     bool torn = look(&t, db_path, &why) == LOG_TORN;
     int rc = 0;
 
-    if (torn && t.torn) /* not what RocksDB shall judge, with a torn manifest */
+    if (t.logs_torn)
         rc = cut_logs(db_path, &t, e);
     if (torn && rc == 0 && t.index.gap == LOG_GAP_UNWRITTEN)
         rc = cut_off(t.index.path, t.index.good, t.index.size, e);

@@ -20,13 +20,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lint"))
 import failpoints  # noqa: E402
 import matrix_acts  # noqa: E402
-from harness import has_failpoints  # noqa: E402
+from harness import has_failpoints, is_sanitized  # noqa: E402
 from matrix_promises import violations  # noqa: E402
 from matrix_handlers import PATIENCE  # noqa: E402
 from matrix_run import Run  # noqa: E402
 
 INTAKES = ("poll", "webhook")
-WORKERS = int(os.environ.get("MATRIX_JOBS") or 6)  # they mostly wait
+WORKERS = int(os.environ.get("MATRIX_JOBS") or (3 if is_sanitized() else 6))  # they mostly wait
 DELIVERIES = ("exec", "worker", "http", "pull", "dropin", "call")
 
 # With an errno the place fails instead. Of an act, intake is "act" and delivery its name.

@@ -1,5 +1,5 @@
 """A disk that fails, at each of its operations: a clear message, nothing lost that was acknowledged, no abort, and on by itself
-once it works again. A sample here; `make faults` takes them all."""
+once it works again. A sample here; `make faults` takes them all, $FAULTS_JOBS (4) at once."""
 import concurrent.futures
 import contextlib
 import json

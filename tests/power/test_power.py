@@ -1,5 +1,4 @@
-"""Power cuts: 20 rounds (or $POWER_ROUNDS), and that a broken daemon is caught. A failed
-round: POWER_SEED=N runs it alone."""
+"""Power cuts: 20 rounds (or $POWER_ROUNDS), and that a broken daemon is caught. A failed round: POWER_SEED=N runs it alone."""
 import concurrent.futures
 import contextlib
 import os
