@@ -18,8 +18,8 @@ static const struct shape {
 } shapes[] = {
     {1, "b"},          /* the name of the order of keys */
     {2, "n"},          /* TAG_FAMILY_LOG */
-    {3, "n"},          /* next file */
-    {4, "n"},          /* last sequence number */
+    {3, "n"},          /* TAG_NEXT_FILE */
+    {4, "n"},          /* TAG_LAST_SEQUENCE */
     {5, "nb"},         /* where compaction goes on */
     {6, "nn"},         /* a table that is gone */
     {9, "n"},          /* earlier log */
@@ -33,6 +33,8 @@ static const struct shape {
 };
 enum tag {
     TAG_FAMILY_LOG = 2, /* of the family, what older logs hold is in tables */
+    TAG_NEXT_FILE = 3,  /* the lowest number that was free; it grows */
+    TAG_LAST_SEQUENCE = 4,
     TAG_OLDEST_LOG = 10,
     TAG_FAMILY = 200,          /* that the record is about; none: number 0 */
     TAG_LENGTH_TOLD = 1 << 13, /* of this bit: always bytes */
@@ -109,24 +111,33 @@ static void note_oldest(struct log_index *x, uint64_t number)
         x->oldest = number;
 }
 
-/* Takes what stands behind a tag: the first number, or the last bytes. Returns whether it was all there. */
-static bool take_values(struct slice *s, uint64_t tag, uint64_t *number, struct slice *bytes)
+struct field {
+    uint64_t tag, number; /* the first one behind the tag */
+    struct slice bytes;   /* the last ones; borrows */
+};
+
+/* Takes a tag and what stands behind it off the front. Returns whether it is known here, and all there. */
+static bool take_field(struct slice *s, struct field *out)
 {
-    const char *values = tag & TAG_LENGTH_TOLD ? "b" : NULL;
+    const char *values = NULL;
     uint64_t ignored;
     bool first = true;
 
+    if (!take_number(s, &out->tag))
+        return false;
+    if (out->tag & TAG_LENGTH_TOLD)
+        values = "b";
     for (size_t i = 0; i < ARRAY_LEN(shapes) && !values; i++)
-        if (shapes[i].tag == tag)
+        if (shapes[i].tag == out->tag)
             values = shapes[i].values;
     for (; values && *values; values++, first = false) {
         if (*values == '.')
             while (take_number(s, &ignored) && ignored != FIELDS_END)
-                if (!take_bytes(s, bytes))
+                if (!take_bytes(s, &out->bytes))
                     return false;
-        if (*values == 'n' && !take_number(s, first ? number : &ignored))
+        if (*values == 'n' && !take_number(s, first ? &out->number : &ignored))
             return false;
-        if (*values == 'b' && !take_bytes(s, bytes))
+        if (*values == 'b' && !take_bytes(s, &out->bytes))
             return false;
     }
     return values != NULL;
@@ -134,27 +145,44 @@ static bool take_values(struct slice *s, uint64_t tag, uint64_t *number, struct 
 
 static void read_record(struct log_index *x, struct slice s)
 {
-    uint64_t tag, number = 0, family = 0, family_log = 0;
-    struct slice bytes = {NULL, 0};
+    uint64_t number, family = 0, family_log = 0;
+    struct field f = {.tag = 0};
 
     while (s.n) {
-        if (!take_number(&s, &tag) || !take_values(&s, tag, &number, &bytes)) {
+        if (!take_field(&s, &f)) {
             x->foreign = true;
             return;
         }
-        if (tag == TAG_FAMILY_LOG)
-            family_log = number;
-        else if (tag == TAG_FAMILY)
-            family = number;
-        else if (tag == TAG_OLDEST_LOG)
-            note_oldest(x, number);
-        else if (tag == TAG_LOG_ADDED)
-            note_added(x, bytes);
-        else if (tag == TAG_LOGS_GONE && take_number(&bytes, &number))
+        if (f.tag == TAG_FAMILY_LOG)
+            family_log = f.number;
+        else if (f.tag == TAG_LAST_SEQUENCE && f.number > x->last_sequence)
+            x->last_sequence = f.number;
+        else if (f.tag == TAG_FAMILY)
+            family = f.number;
+        else if (f.tag == TAG_OLDEST_LOG)
+            note_oldest(x, f.number);
+        else if (f.tag == TAG_LOG_ADDED)
+            note_added(x, f.bytes);
+        else if (f.tag == TAG_LOGS_GONE && take_number(&f.bytes, &number))
             forget_synced(x, number);
     }
     if (family < FAMILIES && family_log > x->family_oldest[family])
         x->family_oldest[family] = family_log;
+}
+
+/* 0: the record does not tell it, or not in a way that is known here. */
+static uint64_t next_file_of(struct slice s)
+{
+    struct field f = {.tag = 0};
+    uint64_t next_file = 0;
+
+    while (s.n) {
+        if (!take_field(&s, &f))
+            return 0;
+        if (f.tag == TAG_NEXT_FILE)
+            next_file = f.number;
+    }
+    return next_file;
 }
 
 /* A log is needed while some family needs it. */
@@ -184,21 +212,34 @@ char *log_index_path(const char *db_path, struct err *e)
     return manifest;
 }
 
-/* Each record is synced before the next one: torn is only what nothing follows. */
+/* What a record behind a gap, and what stands before it, show of the gap. RocksDB syncs the records that it writes at once
+ * (of a flush two or more) together, and gives them the same next file; what the manifest began with tells none. So a power
+ * cut may have left any of the last ones, but none that is followed by others. (ProcessManifestWrites in its version_set.cc.) */
+static enum log_gap judge_gap(const struct log_reader *r, uint64_t *next_file)
+{
+    uint64_t earlier = *next_file;
+
+    *next_file = next_file_of(buf_slice(&r->head));
+    if (r->before != LOG_GAP_NONE && r->before != LOG_GAP_UNWRITTEN)
+        return LOG_GAP_BAD;
+    return *next_file && (!earlier || *next_file == earlier) ? LOG_GAP_UNWRITTEN : LOG_GAP_BAD;
+}
+
 static int read_records(struct log_index *x, struct log_reader *r)
 {
+    uint64_t next_file = 0; /* of records behind the gap */
     int more;
 
     while ((more = log_reader_next(r)) > 0) {
-        if (x->gap == LOG_GAP_NONE && r->before != LOG_GAP_NONE)
-            x->gap = LOG_GAP_BAD;
-        if (x->gap != LOG_GAP_NONE)
-            continue;
-        read_record(x, buf_slice(&r->head));
-        x->good = r->end;
+        if (x->gap == LOG_GAP_NONE && r->before == LOG_GAP_NONE) {
+            read_record(x, buf_slice(&r->head));
+            x->good = r->end;
+        } else if (x->gap != LOG_GAP_BAD) {
+            x->gap = judge_gap(r, &next_file);
+        }
     }
     x->size = r->end;
-    if (x->gap == LOG_GAP_NONE)
+    if (x->gap == LOG_GAP_NONE || r->before == LOG_GAP_BAD)
         x->gap = r->before;
     return more;
 }

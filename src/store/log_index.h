@@ -17,13 +17,14 @@ struct log_synced {
 struct log_index {
     uint64_t oldest;                  /* logs with lower numbers are not needed any more */
     uint64_t family_oldest[FAMILIES]; /* the same of one family, by RocksDB's number of it */
+    uint64_t last_sequence;           /* of what is in tables */
     struct log_synced *synced;        /* of those that were synced whole and may still be there */
     size_t n;
     bool foreign;        /* it says something that is not known here: nothing of the above is sure */
     char *path;          /* of the manifest, */
     uint64_t good, size; /* bytes of it that are whole, and all */
     enum log_gap
-        gap; /* what stands behind the whole ones; LOG_GAP_BAD also if there are records behind that */
+        gap; /* what stands behind the whole ones; LOG_GAP_BAD also if records behind that were synced after it */
 };
 
 /* Reads the manifest that CURRENT names, as far as it is whole. Returns 0, or -1 and e: EX_IOERR of one that is there and

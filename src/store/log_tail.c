@@ -27,6 +27,7 @@ struct tail {
     struct log_file *logs;
     size_t n;
     size_t first;     /* of those that are needed */
+    uint64_t begin;   /* sequence number of the first batch; 0: none was seen yet, or a gap is before it */
     uint64_t next;    /* sequence number of the next batch; 0: no batch was seen yet */
     enum log_gap gap; /* the first one */
     size_t gap_log;   /* which log it begins in */
@@ -96,6 +97,8 @@ static void take_batch(struct tail *t, const struct log_batch *b, size_t log, co
         begin_gap(t, LOG_GAP_UNWRITTEN,
                   log > t->first ? log - 1 : log); /* that one ends early, or is empty */
     if (t->gap == LOG_GAP_NONE) {
+        if (t->next == 0)
+            t->begin = b->first;
         t->next = b->next;
         t->logs[log].good = r->end;
         return;
@@ -133,6 +136,8 @@ static int read_log(struct tail *t, size_t log, const char *db_path, struct err 
     free(path);
     return rc;
 }
+
+static const char missing[] = "records that were synced are missing";
 
 static enum log_state damaged(struct err *why, const char *what, const char *path, uint64_t at)
 {
@@ -174,7 +179,6 @@ static bool less_than_synced(const struct tail *t, struct log_file *out)
 
 static enum log_state judge(const struct tail *t, const char *db_path, struct err *why)
 {
-    static const char missing[] = "records that were synced are missing";
     const struct log_file *l = t->logs + t->gap_log;
     struct log_file less;
 
@@ -234,8 +238,11 @@ static enum log_state look(struct tail *t, const char *db_path, struct err *why)
     if (rc < 0 || t->foreign)
         return LOG_WHOLE;
     enum log_state state = look_at_logs(t, db_path, why);
+    bool torn = t->index.gap == LOG_GAP_UNWRITTEN;
+    if (torn && state != LOG_UNREADABLE && t->begin > t->index.last_sequence + 1) /* no log goes on there */
+        return damaged(why, missing, t->index.path, t->index.good);
     t->logs_torn = state == LOG_TORN;
-    if (state == LOG_WHOLE && t->index.gap == LOG_GAP_UNWRITTEN) {
+    if (state == LOG_WHOLE && torn) {
         err_set(why, EX_DATAERR, "cannot open the database: the end of its manifest is torn");
         return LOG_TORN;
     }

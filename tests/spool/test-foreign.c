@@ -231,6 +231,87 @@ static void a_hole_in_the_manifest(void **state)
     assert_true(n > 3);
 }
 
+/* As of a flush: a record that is longer than a sector, and one more, with the same next file; then others, one for each
+ * number of a next file. The first sectors of the first are zeros. Returns where it begins. */
+static int64_t tear_manifest(const uint64_t *next_files, size_t n)
+{
+    static const char zeros[SECTOR];
+    char text[SECTOR + 100] = "";
+    int64_t at = copy_size_of(manifest()), in_sector = at % SECTOR;
+    struct buf record = BUF_EMPTY;
+
+    for (size_t i = 0; i < n + 2; i++) {
+        buf_clear(&record);
+        put_number(&record, 3);
+        put_number(&record, i < 2 ? 1000 : next_files[i - 2]);
+        if (i == 0) {
+            put_number(&record, 8192 | 4000);
+            put_number(&record, sizeof(text));
+            buf_add(&record, text, sizeof(text));
+        }
+        add_to_manifest(buf_slice(&record));
+    }
+    buf_free(&record);
+    write_at(manifest(), at, zeros, (size_t)(SECTOR - in_sector));
+    return at;
+}
+
+/* RocksDB writes several records before it syncs them: a power cut leaves any of them, but no later ones. */
+static void a_torn_group_in_the_manifest(void **state)
+{
+    struct err e;
+
+    work(*state);
+    copy_make(*state);
+    int64_t at = tear_manifest((uint64_t[]){1000, 1000}, 2);
+    expect(LOG_TORN, "of one group");
+    struct spool *sp = copy_open(&e);
+    if (!sp)
+        fail_msg("%s", e.text);
+    spool_close(sp);
+
+    copy_make(*state);
+    at = tear_manifest(NULL, 0);
+    assert_int_equal(log_tail_cut(db_path, &e), 1);
+    assert_int_equal(copy_size_of(manifest()), at);
+    expect(LOG_WHOLE, "what is left");
+
+    copy_make(*state);
+    (void)tear_manifest((uint64_t[]){1001}, 1);
+    expect(LOG_DAMAGED, "a later record follows");
+    copy_make(*state);
+    (void)tear_manifest((uint64_t[]){1000, 1001, 1001}, 3);
+    expect(LOG_DAMAGED, "two later records follow");
+    copy_make(*state);
+    (void)tear_manifest(NULL, 0);
+    add_to_manifest(slice_make("\111\0", 2));
+    expect(LOG_DAMAGED, "a record follows that tells no next file");
+    copy_make(*state);
+    (void)tear_manifest((uint64_t[]){1000}, 1);
+    write_at(manifest(), copy_size_of(manifest()) - 1, "\377", 1);
+    expect(LOG_DAMAGED, "a bit of what follows is flipped");
+}
+
+/* What the manifest has lost must be in the logs. */
+static void a_group_lost_whose_log_is_gone(void **state)
+{
+    struct buf log = BUF_EMPTY;
+    struct err e = ERR_NONE;
+
+    work(*state);
+    copy_make(*state);
+    assert_int_equal(copy_files(copy_dir, ".log", log_paths, ARRAY_LEN(log_paths)), 1);
+    (void)tear_manifest(NULL, 0);
+    expect(LOG_TORN, "with all of the log");
+    int64_t from = copy_piece_at(log_paths[0], 2);
+    assert_int_equal(file_read(log_paths[0], 1 << 20, &log, &e), 0);
+    write_at(log_paths[0], 0, log.p + from, log.n - (size_t)from);
+    assert_int_equal(truncate(log_paths[0], copy_size_of(log_paths[0]) - from), 0);
+    buf_free(&log);
+    expect(LOG_DAMAGED, "without its first batches");
+    assert_int_equal(log_tail_cut(db_path, &e), 0);
+}
+
 /* Of a damaged manifest nobody knows what it said of the logs. */
 static void a_hole_in_both(void **state)
 {
@@ -344,11 +425,18 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, copy_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_piece_of_an_unknown_kind), TEST(a_recycled_log),
-        TEST(a_record_of_nothing),        TEST(a_tag_that_is_unknown),
-        TEST(logs_gone_from_the_tracked), TEST(many_logs_were_there),
-        TEST(a_hole_in_the_manifest),     TEST(a_hole_in_both),
-        TEST(a_synced_log_gone),          TEST(the_end_of_a_synced_log_lost),
+        TEST(a_piece_of_an_unknown_kind),
+        TEST(a_recycled_log),
+        TEST(a_record_of_nothing),
+        TEST(a_tag_that_is_unknown),
+        TEST(logs_gone_from_the_tracked),
+        TEST(many_logs_were_there),
+        TEST(a_hole_in_the_manifest),
+        TEST(a_torn_group_in_the_manifest),
+        TEST(a_group_lost_whose_log_is_gone),
+        TEST(a_hole_in_both),
+        TEST(a_synced_log_gone),
+        TEST(the_end_of_a_synced_log_lost),
         TEST(a_size_told_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
