@@ -1,7 +1,7 @@
 # tests/fuzz: one target a parser, fuzz-NAME.c with its corpus in corpus/NAME. Each is always built with replay.c as its
 # main(), so that `make check` runs the corpus; configured with --enable-fuzzers (clang), also with libFuzzer as
 # libfuzz-NAME, for `make fuzz` (FUZZ_SECONDS=3600 each; tests/fuzz/run says more).
-# A new target is a name in both lists of programs, two blocks below, and shapes in shapes.py.
+# A new target is a name in both lists of programs, two blocks below, shapes in shapes.py, and a dictionary in run.
 FUZZ_CORE = libcore.a libbase.a $(YAJL_LIBS) $(YAML_LIBS)
 FUZZ_WIRE = libwire.a libcore.a libbase.a $(LLHTTP_LIBS) $(YAJL_LIBS)
 FUZZ_CALL = libspool.a $(FUZZ_WIRE)
@@ -187,4 +187,5 @@ endif
 .PHONY: fuzz
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/run tests/fuzz/shapes.py tests/fuzz/broken.c \
-	tests/fuzz/config.dict tests/fuzz/http.dict tests/fuzz/json.dict tests/fuzz/multipart.dict tests/fuzz/text.dict
+	tests/fuzz/binary.dict tests/fuzz/config.dict tests/fuzz/http.dict tests/fuzz/json.dict tests/fuzz/multipart.dict \
+	tests/fuzz/text.dict
