@@ -26,8 +26,8 @@ static const struct shape {
     {10, "n"},         /* TAG_OLDEST_LOG */
     {103, "nnnbbnn."}, /* a new table */
     {200, "n"},        /* TAG_FAMILY */
-    {201, "b"},        /* the name of a new family */
-    {202, ""},         /* a family is gone */
+    {201, "b"},        /* TAG_FAMILY_ADDED, its name */
+    {202, ""},         /* TAG_FAMILY_GONE */
     {203, "n"},        /* the highest number of a family */
     {300, "n"},        /* so many records belong together */
 };
@@ -36,7 +36,9 @@ enum tag {
     TAG_NEXT_FILE = 3,  /* the lowest number that was free; it grows */
     TAG_LAST_SEQUENCE = 4,
     TAG_OLDEST_LOG = 10,
-    TAG_FAMILY = 200,          /* that the record is about; none: number 0 */
+    TAG_FAMILY = 200, /* that the record is about; none: number 0 */
+    TAG_FAMILY_ADDED = 201,
+    TAG_FAMILY_GONE = 202,
     TAG_LENGTH_TOLD = 1 << 13, /* of this bit: always bytes */
     TAG_LOG_ADDED = TAG_LENGTH_TOLD | 7,
     TAG_LOGS_GONE =
@@ -155,6 +157,8 @@ static void read_record(struct log_index *x, struct slice s)
         }
         if (f.tag == TAG_FAMILY_LOG)
             family_log = f.number;
+        else if (f.tag == TAG_NEXT_FILE && f.number > x->next_file)
+            x->next_file = f.number;
         else if (f.tag == TAG_LAST_SEQUENCE && f.number > x->last_sequence)
             x->last_sequence = f.number;
         else if (f.tag == TAG_FAMILY)
@@ -170,14 +174,15 @@ static void read_record(struct log_index *x, struct slice s)
         x->family_oldest[family] = family_log;
 }
 
-/* 0: the record does not tell it, or not in a way that is known here. */
-static uint64_t next_file_of(struct slice s)
+/* The next file of a record that may be one of several which are synced together; else 0, also where it is not all known
+ * here. RocksDB syncs a family that comes or goes alone. */
+static uint64_t group_of(struct slice s)
 {
     struct field f = {.tag = 0};
     uint64_t next_file = 0;
 
     while (s.n) {
-        if (!take_field(&s, &f))
+        if (!take_field(&s, &f) || f.tag == TAG_FAMILY_ADDED || f.tag == TAG_FAMILY_GONE)
             return 0;
         if (f.tag == TAG_NEXT_FILE)
             next_file = f.number;
@@ -213,21 +218,29 @@ char *log_index_path(const char *db_path, struct err *e)
 }
 
 /* What a record behind a gap, and what stands before it, show of the gap. RocksDB syncs the records that it writes at once
- * (of a flush two or more) together, and gives them the same next file; what the manifest began with tells none. So a power
- * cut may have left any of the last ones, but none that is followed by others. (ProcessManifestWrites in its version_set.cc.) */
-static enum log_gap judge_gap(const struct log_reader *r, uint64_t *next_file)
+ * (of a flush two or more) together, with the same next file, or nearly always: a compaction may take a number meanwhile. So a
+ * power cut may have left any of the last ones, but none that is followed by others. (ProcessManifestWrites in its
+ * version_set.cc; what it calls an edit is a record.) */
+static enum log_gap judge_gap(const struct log_reader *r, uint64_t *group)
 {
-    uint64_t earlier = *next_file;
+    uint64_t earlier = *group;
 
-    *next_file = next_file_of(buf_slice(&r->head));
+    *group = group_of(buf_slice(&r->head));
     if (r->before != LOG_GAP_NONE && r->before != LOG_GAP_UNWRITTEN)
         return LOG_GAP_BAD;
-    return *next_file && (!earlier || *next_file == earlier) ? LOG_GAP_UNWRITTEN : LOG_GAP_BAD;
+    return *group && (!earlier || *group == earlier) ? LOG_GAP_UNWRITTEN : LOG_GAP_BAD;
+}
+
+/* What a manifest begins with is synced before CURRENT names it. The last of these records is the first one whose next file is
+ * behind the manifest itself. */
+static bool begin_is_whole(const struct log_index *x)
+{
+    return x->next_file > strtoull(strrchr(x->path, '-') + 1, NULL, 10);
 }
 
 static int read_records(struct log_index *x, struct log_reader *r)
 {
-    uint64_t next_file = 0; /* of records behind the gap */
+    uint64_t group = 0; /* of records behind the gap */
     int more;
 
     while ((more = log_reader_next(r)) > 0) {
@@ -235,12 +248,14 @@ static int read_records(struct log_index *x, struct log_reader *r)
             read_record(x, buf_slice(&r->head));
             x->good = r->end;
         } else if (x->gap != LOG_GAP_BAD) {
-            x->gap = judge_gap(r, &next_file);
+            x->gap = judge_gap(r, &group);
         }
     }
     x->size = r->end;
     if (x->gap == LOG_GAP_NONE || r->before == LOG_GAP_BAD)
         x->gap = r->before;
+    if ((x->good || x->gap != LOG_GAP_NONE) && !x->foreign && !begin_is_whole(x))
+        x->gap = LOG_GAP_BAD;
     return more;
 }
 

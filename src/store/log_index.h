@@ -17,6 +17,7 @@ struct log_synced {
 struct log_index {
     uint64_t oldest;                  /* logs with lower numbers are not needed any more */
     uint64_t family_oldest[FAMILIES]; /* the same of one family, by RocksDB's number of it */
+    uint64_t next_file;               /* higher than the number of any file that it tells of */
     uint64_t last_sequence;           /* of what is in tables */
     struct log_synced *synced;        /* of those that were synced whole and may still be there */
     size_t n;

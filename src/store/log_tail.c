@@ -238,8 +238,8 @@ static enum log_state look(struct tail *t, const char *db_path, struct err *why)
     if (rc < 0 || t->foreign)
         return LOG_WHOLE;
     enum log_state state = look_at_logs(t, db_path, why);
-    bool torn = t->index.gap == LOG_GAP_UNWRITTEN;
-    if (torn && state != LOG_UNREADABLE && t->begin > t->index.last_sequence + 1) /* no log goes on there */
+    bool begin_known = state != LOG_UNREADABLE && !t->foreign, torn = t->index.gap == LOG_GAP_UNWRITTEN;
+    if (begin_known && t->begin > t->index.last_sequence + 1) /* no log goes on where the tables end */
         return damaged(why, missing, t->index.path, t->index.good);
     t->logs_torn = state == LOG_TORN;
     if (state == LOG_WHOLE && torn) {

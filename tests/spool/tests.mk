@@ -3,6 +3,7 @@ SPOOL_LIBS = libspool.a libstore.a libwire.a libcore.a libbase.a $(YAJL_LIBS) $(
 	$(ZLIB_LIBS) -lcmocka
 SPOOL_WORLD = tests/spool/world.c tests/spool/world.h
 SPOOL_COPY = tests/spool/copy.c tests/spool/copy.h $(SPOOL_WORLD)
+SPOOL_LOGS = tests/spool/logs.c tests/spool/logs.h $(SPOOL_COPY)
 SPOOL_VERBS = tests/spool/verbs.c tests/spool/verbs.h $(SPOOL_WORLD)
 SPOOL_MODEL = tests/spool/model.c tests/spool/model.h $(SPOOL_WORLD)
 
@@ -18,6 +19,7 @@ check_PROGRAMS += \
 	tests/spool/test-failures \
 	tests/spool/test-foreign \
 	tests/spool/test-keys \
+	tests/spool/test-manifest \
 	tests/spool/test-migrate \
 	tests/spool/test-model \
 	tests/spool/test-outcomes \
@@ -52,10 +54,12 @@ tests_spool_test_disk_SOURCES = tests/spool/test-disk.c
 tests_spool_test_disk_LDADD = libops.a libstore.a libbase.a -lcmocka
 tests_spool_test_failures_SOURCES = tests/spool/test-failures.c $(SPOOL_WORLD)
 tests_spool_test_failures_LDADD = $(SPOOL_LIBS)
-tests_spool_test_foreign_SOURCES = tests/spool/test-foreign.c $(SPOOL_COPY)
+tests_spool_test_foreign_SOURCES = tests/spool/test-foreign.c $(SPOOL_LOGS)
 tests_spool_test_foreign_LDADD = $(SPOOL_LIBS)
 tests_spool_test_keys_SOURCES = tests/spool/test-keys.c $(SPOOL_VERBS)
 tests_spool_test_keys_LDADD = $(SPOOL_LIBS)
+tests_spool_test_manifest_SOURCES = tests/spool/test-manifest.c $(SPOOL_LOGS)
+tests_spool_test_manifest_LDADD = $(SPOOL_LIBS)
 tests_spool_test_migrate_SOURCES = tests/spool/test-migrate.c $(SPOOL_WORLD)
 tests_spool_test_migrate_LDADD = $(SPOOL_LIBS)
 tests_spool_test_model_SOURCES = tests/spool/test-model.c $(SPOOL_MODEL)
