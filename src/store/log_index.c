@@ -174,9 +174,9 @@ static void read_record(struct log_index *x, struct slice s)
         x->family_oldest[family] = family_log;
 }
 
-/* The next file of a record that may be one of several which are synced together; else 0, also where it is not all known
- * here. RocksDB syncs a family that comes or goes alone. */
-static uint64_t group_of(struct slice s)
+/* Takes a record behind a gap. Returns its next file if it may be one of several which are synced together; else 0, also where
+ * it is not all known here. RocksDB syncs a family that comes or goes alone. */
+static uint64_t read_behind(struct log_index *x, struct slice s)
 {
     struct field f = {.tag = 0};
     uint64_t next_file = 0;
@@ -186,6 +186,8 @@ static uint64_t group_of(struct slice s)
             return 0;
         if (f.tag == TAG_NEXT_FILE)
             next_file = f.number;
+        else if (f.tag == TAG_LAST_SEQUENCE && f.number > x->last_sequence_behind)
+            x->last_sequence_behind = f.number;
     }
     return next_file;
 }
@@ -221,11 +223,11 @@ char *log_index_path(const char *db_path, struct err *e)
  * (of a flush two or more) together, with the same next file, or nearly always: a compaction may take a number meanwhile. So a
  * power cut may have left any of the last ones, but none that is followed by others. (ProcessManifestWrites in its
  * version_set.cc; what it calls an edit is a record.) */
-static enum log_gap judge_gap(const struct log_reader *r, uint64_t *group)
+static enum log_gap judge_gap(struct log_index *x, const struct log_reader *r, uint64_t *group)
 {
     uint64_t earlier = *group;
 
-    *group = group_of(buf_slice(&r->head));
+    *group = read_behind(x, buf_slice(&r->head));
     if (r->before != LOG_GAP_NONE && r->before != LOG_GAP_UNWRITTEN)
         return LOG_GAP_BAD;
     return *group && (!earlier || *group == earlier) ? LOG_GAP_UNWRITTEN : LOG_GAP_BAD;
@@ -248,10 +250,11 @@ static int read_records(struct log_index *x, struct log_reader *r)
             read_record(x, buf_slice(&r->head));
             x->good = r->end;
         } else if (x->gap != LOG_GAP_BAD) {
-            x->gap = judge_gap(r, &group);
+            x->gap = judge_gap(x, r, &group);
         }
     }
     x->size = r->end;
+    x->foreign |= r->foreign;
     if (x->gap == LOG_GAP_NONE || r->before == LOG_GAP_BAD)
         x->gap = r->before;
     if ((x->good || x->gap != LOG_GAP_NONE) && !x->foreign && !begin_is_whole(x))

@@ -19,6 +19,7 @@ struct log_index {
     uint64_t family_oldest[FAMILIES]; /* the same of one family, by RocksDB's number of it */
     uint64_t next_file;               /* higher than the number of any file that it tells of */
     uint64_t last_sequence;           /* of what is in tables */
+    uint64_t last_sequence_behind;    /* the same, as records behind the gap say */
     struct log_synced *synced;        /* of those that were synced whole and may still be there */
     size_t n;
     bool foreign;        /* it says something that is not known here: nothing of the above is sure */

@@ -222,6 +222,16 @@ static void free_tail(struct tail *t)
     log_index_free(&t->index);
 }
 
+/* Whether the logs go on where the manifest's tables end, and hold what the tables held that it has lost: a log is removed only
+ * once the manifest is synced that makes it needless. */
+static bool goes_on(const struct tail *t)
+{
+    const struct log_index *x = &t->index;
+    uint64_t known = t->next > x->last_sequence + 1 ? t->next - 1 : x->last_sequence; /* all up to there */
+
+    return t->begin <= x->last_sequence + 1 && x->last_sequence_behind <= known;
+}
+
 /* What log_tail_look tells. t: empty; to be freed. */
 static enum log_state look(struct tail *t, const char *db_path, struct err *why)
 {
@@ -238,8 +248,8 @@ static enum log_state look(struct tail *t, const char *db_path, struct err *why)
     if (rc < 0 || t->foreign)
         return LOG_WHOLE;
     enum log_state state = look_at_logs(t, db_path, why);
-    bool begin_known = state != LOG_UNREADABLE && !t->foreign, torn = t->index.gap == LOG_GAP_UNWRITTEN;
-    if (begin_known && t->begin > t->index.last_sequence + 1) /* no log goes on where the tables end */
+    bool torn = t->index.gap == LOG_GAP_UNWRITTEN;
+    if ((state == LOG_WHOLE || state == LOG_TORN) && !t->foreign && !goes_on(t))
         return damaged(why, missing, t->index.path, t->index.good);
     t->logs_torn = state == LOG_TORN;
     if (state == LOG_WHOLE && torn) {

@@ -105,7 +105,25 @@ static void a_torn_group_in_the_manifest(void **state)
     logs_expect(LOG_DAMAGED, "a bit of what follows is flipped");
 }
 
-/* What the manifest has lost must be in the logs. */
+/* What the manifest has lost must be in the logs: what lost tables held, */
+static void a_group_lost_that_held_more(void **state)
+{
+    struct buf record = BUF_EMPTY;
+
+    logs_make(*state);
+    for (int more = 0; more < 2; more++) {
+        copy_make(*state);
+        (void)tear_manifest(NULL, 0);
+        buf_clear(&record);
+        buf_add(&record, "\3\350\7\4", 4); /* next file 1000; last sequence: */
+        logs_put_number(&record, more ? 1000000 : 10);
+        logs_add_record(buf_slice(&record));
+        logs_expect(more ? LOG_DAMAGED : LOG_TORN, "a record behind says what tables held");
+    }
+    buf_free(&record);
+}
+
+/* and all since the tables that are left. */
 static void a_group_lost_whose_log_is_gone(void **state)
 {
     struct buf log = BUF_EMPTY;
@@ -176,9 +194,13 @@ static void flush(struct db *db)
         usleep(1000);
 }
 
-/* Two lives, so that the manifest begins with the tables of the first one, whose last batch is of one family; of the second
- * one, some batches are in the log, or are flushed and one is in the log, or there are none. The size of keys moves all records by some bytes. */
-static void make_lives(const char *path, unsigned key_size, unsigned batches, bool flushed)
+enum kind { NOTHING_SINCE, BATCHES_SINCE, A_FLUSH_SINCE, ONLY_A_FLUSH, KINDS };
+static const char *const kinds[] = {"nothing since", "batches since", "a flush since",
+                                    "a flush since, and nothing more"};
+
+/* Two lives, so that the manifest begins with the tables of the first one, whose last batch is of one family; then what the
+ * kind says. The size of keys moves all records by some bytes. */
+static void make_lives(const char *path, unsigned key_size, enum kind kind)
 {
     copy_run("rm -rf", path, "");
     copy_run("mkdir", path, "");
@@ -187,11 +209,12 @@ static void make_lives(const char *path, unsigned key_size, unsigned batches, bo
     put_rows(db, 2, 1, 1, key_size);
     db_close(db);
     db = must_open(path, DB_OPEN);
-    put_rows(db, 3, batches, FAMILIES, key_size);
-    if (flushed) {
+    if (kind != NOTHING_SINCE)
+        put_rows(db, 3, 5, kind == ONLY_A_FLUSH ? 1 : FAMILIES, key_size);
+    if (kind == A_FLUSH_SINCE || kind == ONLY_A_FLUSH)
         flush(db);
+    if (kind == A_FLUSH_SINCE)
         put_rows(db, 4, 1, 1, key_size);
-    }
     db_close(db);
 }
 
@@ -259,20 +282,19 @@ static void lose_each_end(const struct lives *l)
 /* The manifest tells of tables whose logs are gone: they must not be forgotten without a word. */
 static void what_was_synced_is_lost(void **state)
 {
-    static const char *const kinds[] = {"nothing since", "batches since", "a flush since"};
     struct lives l = {.w = *state};
     char *path = xasprintf("%s/db", l.w->dir);
 
     world_close(l.w);
     snprintf(logs_db, sizeof(logs_db), "%s-copy/db", l.w->dir);
-    for (size_t kind = 0; kind < ARRAY_LEN(kinds); kind++)
+    for (int kind = 0; kind < KINDS; kind++)
         for (unsigned key_size = 8; key_size <= 8 * OFTEN(3); key_size += 8) {
-            make_lives(path, key_size, kind ? 5 : 0, kind == 2);
+            make_lives(path, key_size, (enum kind)kind);
             copy_make(l.w);
             l.what = kinds[kind];
             assert_true(count_rows(&l.rows));
             lose_each_sector(&l);
-            if (key_size == 8)
+            if (key_size == 8 && kind != ONLY_A_FLUSH) /* of its end, nothing would say that it was synced */
                 lose_each_end(&l);
         }
     free(path);
@@ -282,8 +304,11 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, copy_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_hole_in_the_manifest),         TEST(a_torn_group_in_the_manifest),
-        TEST(a_group_lost_whose_log_is_gone), TEST(a_hole_in_both),
+        TEST(a_hole_in_the_manifest),
+        TEST(a_torn_group_in_the_manifest),
+        TEST(a_group_lost_that_held_more),
+        TEST(a_group_lost_whose_log_is_gone),
+        TEST(a_hole_in_both),
         TEST(what_was_synced_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
