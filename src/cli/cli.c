@@ -309,6 +309,7 @@ int cli_main(int argc, char **argv)
 
     setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of what tables show */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write fails, and it says why */
     int rc = run(&cli, argv + 1, &w);
     free(w.plain);
     return rc;

@@ -127,7 +127,8 @@ static const struct bot_config *find_bot(const struct cli *cli, const struct con
     struct buf next = BUF_EMPTY;
 
     if (!bot && name) {
-        *rc = cli_fail(EX_USAGE, "there is no bot \"%s\" in %s", name, c->path);
+        *rc = cli_fail(EX_NOINPUT, "there is no bot \"%s\" in %s; tgspool config shows those that there are",
+                       name, c->path);
     } else if (!bot) {
         cli_add_command(&next, "tgspool drill");
         *rc = cli_fail(EX_USAGE, "%s has %zu bots, and one is tried at a time: %s --bot %s", c->path,
@@ -279,7 +280,7 @@ static const struct cli_option options[] = {
     {"probe", "COMMAND", "prints the number of the handler's effects"},
     {"yes", NULL, "do not ask before the handler is run"},
     {"lease", "TIME", "of the drill (default: 2s)"},
-    {"limit", "TIME", "of all checks together (default: 60s)"},
+    {"limit", "TIME", "of all checks together (default: 60s, more for longer leases)"},
     {"keep", NULL, "keep the scratch directory"},
     {NULL, NULL, NULL},
 };

@@ -272,6 +272,7 @@ static bool to_journal(void)
 static void prepare_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write fails, and it says why */
     umask(077);
 }
 

@@ -276,10 +276,9 @@ static int cut_off(const char *path, uint64_t good, uint64_t size, struct err *e
     if (rc < 0)
         err_set(e, EX_IOERR, "cannot cut %s: %s", path, strerror(errno));
     else
-        log_warn(
-            NULL,
-            "the end of %s is torn, as a power cut leaves it: %llu bytes are gone, which were not synced",
-            strrchr(path, '/') + 1, (unsigned long long)(size - good));
+        log_warn(NULL,
+                 "the end of %s is torn, as a power cut leaves what was not synced: %llu bytes are cut off",
+                 strrchr(path, '/') + 1, (unsigned long long)(size - good));
     if (fd >= 0)
         close(fd);
     return rc;

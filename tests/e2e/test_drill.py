@@ -255,7 +255,7 @@ def test_what_is_refused(directory):
         assert r.returncode == code and r.stdout == "", r.stderr
         return r.stderr
     assert f"tgspool drill -c {config} --bot a" in refused()
-    assert 'no bot "c"' in refused("--bot", "c")
+    assert 'no bot "c"' in refused("--bot", "c", code=66)
     assert 'no check "7"' in refused("--bot", "a", "7")
     assert "a time of 10s to 1h" in refused("--bot", "a", "--limit", "1s")
     assert "give it 260s at least" in refused("--bot", "a", "--lease", "10s", "--limit", "60s")

@@ -158,6 +158,26 @@ def test_no_descriptors_while_running(spool, api):
     assert spool.cli_json("verify")["faults"] == 0
 
 
+# ---- ulimit -f -----------------------------------------------------------------------------------------------------------
+
+def test_files_may_grow_no_further(spool, api):
+    """By default, the signal of that ends a process without a word."""
+    spool.configure(deliver="pull", poll_timeout="1s")
+    spool.start()
+    pid = spool.process.pid
+    limit = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 18, limit[1]))
+    api.generate(100, chats=3, size=60000)
+    wait_until(lambda: "File too large" in spool.log(), "it says so")
+    time.sleep(1)
+    assert spool.process.poll() is None, spool.log()[-3000:]
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, limit)
+    spool.wait_counts(pending=100, timeout=90)
+    acknowledge(spool, 100)
+    spool.stop()
+    assert spool.cli_json("verify")["faults"] == 0
+
+
 # ---- memory -----------------------------------------------------------------------------------------------------------------
 
 if not is_sanitized():  # whose shadow takes terabytes of addresses
