@@ -280,7 +280,7 @@ static const struct cli_option options[] = {
     {"probe", "COMMAND", "prints the number of the handler's effects"},
     {"yes", NULL, "do not ask before the handler is run"},
     {"lease", "TIME", "of the drill (default: 2s)"},
-    {"limit", "TIME", "of all checks together (default: 60s, more for longer leases)"},
+    {"limit", "TIME", "of all checks together (60s, more for long leases)"},
     {"keep", NULL, "keep the scratch directory"},
     {NULL, NULL, NULL},
 };
