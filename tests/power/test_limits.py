@@ -160,6 +160,7 @@ def test_no_descriptors_while_running(spool, api):
 
 # ---- ulimit -f -----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.once
 def test_files_may_grow_no_further(spool, api):
     """By default, the signal of that ends a process without a word."""
     spool.configure(deliver="pull", poll_timeout="1s")
