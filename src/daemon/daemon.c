@@ -268,14 +268,6 @@ static bool to_journal(void)
     return slice_eq_str(slice_str(stream), own);
 }
 
-/* What belongs to the process. */
-static void prepare_process(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write fails, and it says why */
-    umask(077);
-}
-
 static int open_spool(struct daemon *d, const struct config *c, struct err *e)
 {
     struct spool_options o = {
@@ -397,7 +389,7 @@ int daemon_run(const char *config_path, struct err *e)
         setup_free(setup);
         return -1;
     }
-    prepare_process();
+    umask(077);
     notify_init();
     d.journal = to_journal();
     log_setup(c->log_level, c->log_format, d.journal);

@@ -21,6 +21,14 @@ MS_RDONLY, MS_REMOUNT = 1, 32
 CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGKILL}
 
 
+def nothing_is_lost(spool, n, **options):
+    """So many events wait, once the store is back, and can be handled; and the spool is sound. options: of wait_counts."""
+    spool.wait_counts(pending=n, **options)
+    acknowledge(spool, n)
+    spool.stop()
+    assert spool.cli_json("verify")["faults"] == 0
+
+
 # ---- read-only ------------------------------------------------------------------------------------------------------------
 
 def test_read_only_while_running():
@@ -69,10 +77,7 @@ def test_no_inodes(spool, api, on_disk):  # noqa: F811
     assert "df -i" in spool.log()
     for i in range(files):
         os.unlink(os.path.join(disk.path, f"file-{i}"))
-    spool.wait_counts(pending=200, timeout=90)
-    acknowledge(spool, 200)
-    spool.stop()
-    assert spool.cli_json("verify")["faults"] == 0
+    nothing_is_lost(spool, 200, timeout=90)
 
 
 # ---- descriptors ------------------------------------------------------------------------------------------------------------
@@ -152,10 +157,7 @@ def test_no_descriptors_while_running(spool, api):
     for c in clients:
         c.close()
     resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
-    spool.wait_counts(pending=120, timeout=90)
-    acknowledge(spool, 120)
-    spool.stop()
-    assert spool.cli_json("verify")["faults"] == 0
+    nothing_is_lost(spool, 120, timeout=90)
 
 
 # ---- ulimit -f -----------------------------------------------------------------------------------------------------------
@@ -173,10 +175,7 @@ def test_files_may_grow_no_further(spool, api):
     time.sleep(1)
     assert spool.process.poll() is None, spool.log()[-3000:]
     resource.prlimit(pid, resource.RLIMIT_FSIZE, limit)
-    spool.wait_counts(pending=100, timeout=90)
-    acknowledge(spool, 100)
-    spool.stop()
-    assert spool.cli_json("verify")["faults"] == 0
+    nothing_is_lost(spool, 100, timeout=90)
 
 
 # ---- memory -----------------------------------------------------------------------------------------------------------------
@@ -199,10 +198,7 @@ if not is_sanitized():  # whose shadow takes terabytes of addresses
             assert endings[-1] not in CRASHES, f"{n} MB: {endings} {spool.log()[-2000:]}"
         assert endings[-1] is None, "it never ran"
         spool.start()
-        spool.wait_counts(pending=200)
-        acknowledge(spool, 200)
-        spool.stop()
-        assert spool.cli_json("verify")["faults"] == 0
+        nothing_is_lost(spool, 200)
 
     def test_no_more_memory_while_running(spool, api):
         spool.configure(deliver="pull", poll_timeout="1s")
@@ -216,7 +212,4 @@ if not is_sanitized():  # whose shadow takes terabytes of addresses
         wait_until(lambda: spool.process.poll() is not None, "it ends", 60)
         assert spool.process.returncode in (71, -signal.SIGABRT) and "memory" in spool.log()[-500:]
         spool.start()
-        spool.wait_counts(pending=300, timeout=90)
-        acknowledge(spool, 300)
-        spool.stop()
-        assert spool.cli_json("verify")["faults"] == 0
+        nothing_is_lost(spool, 300, timeout=90)

@@ -8,6 +8,7 @@
 #include "store/log_piece.h"
 
 char copy_dir[80];
+char copy_db[84];
 
 void copy_run(const char *what, const char *a, const char *b)
 {
@@ -20,6 +21,7 @@ void copy_run(const char *what, const char *a, const char *b)
 void copy_make(const struct world *w)
 {
     snprintf(copy_dir, sizeof(copy_dir), "%s-copy", w->dir);
+    snprintf(copy_db, sizeof(copy_db), "%s/db", copy_dir);
     copy_run("rm -rf", copy_dir, "");
     copy_run("cp -a", w->dir, copy_dir);
 }

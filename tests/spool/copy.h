@@ -5,6 +5,7 @@
 #include "world.h"
 
 extern char copy_dir[80]; /* "" while there is none */
+extern char copy_db[84];  /* its database */
 
 /* Makes it, in the place of an earlier one. */
 void copy_make(const struct world *w);

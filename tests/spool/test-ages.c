@@ -3,7 +3,6 @@
 #include "world.h"
 
 #include "base/mem.h"
-#include "store/db.h"
 #include "wire/keys.h"
 
 #define DAY HOURS(24)
@@ -265,20 +264,17 @@ static void young_after_a_step_that_was_a_little_less(void **state)
 /* Leaves of the row its first bytes. */
 static void cut_the_row(struct world *w, size_t n)
 {
-    char *path = xasprintf("%s/db", w->dir);
     struct key k = key_name("clock");
     struct buf v = BUF_EMPTY;
     struct err e = ERR_NONE;
-    struct db *db = db_open(path, DB_OPEN, 1 << 20, &e);
+    struct db *db = world_db(w->dir, DB_OPEN);
 
-    assert_non_null(db);
     assert_int_equal(db_get(db, FAMILY_META, key_slice(&k), &v, &e), 1);
     assert_true(v.n > n);
     db_put(db, FAMILY_META, key_slice(&k), slice_make(v.p, n));
     assert_int_equal(db_write(db, true, &e), DB_WRITTEN);
     db_close(db);
     buf_free(&v);
-    free(path);
 }
 
 static void a_shorter_row_is_read_as_far_as_it_goes(void **state)

@@ -1,23 +1,12 @@
 /* Compaction of everything in the background: what was deleted gives its room back, what was not stays. */
 #include <unistd.h>
 
-#include "store/db.h"
 #include "store/dir.h"
 #include "world.h"
 
 #define ROWS 30000u
 #define ROWS_OF FAMILY_EVENTS /* which is not compacted for its deletions alone */
 #define KEPT(i) ((i) % 20 == 0)
-
-static struct db *open_rows(const char *path, enum db_mode mode)
-{
-    struct err e = ERR_NONE;
-    struct db *db = db_open(path, mode, 1 << 20, &e);
-
-    if (!db)
-        fail_msg("%s", e.text);
-    return db;
-}
 
 /* Rows come in no order, so that every file has some of everywhere. */
 static struct slice key_of(uint32_t i, char key[8])
@@ -72,10 +61,11 @@ static void compact(struct db *db)
 static void room_comes_back(void **state)
 {
     struct world *w = *state;
-    char *path = xasprintf("%s/rows", w->dir), key[8];
-    struct db *db = open_rows(path, DB_CREATE);
+    char *path = xasprintf("%s/db", w->dir), key[8];
     struct err e = ERR_NONE;
 
+    world_close(w);
+    struct db *db = world_db(w->dir, DB_OPEN);
     change_rows(db, true);
     compact(db);
     int64_t full = store_dir_bytes(path);
@@ -83,7 +73,7 @@ static void room_comes_back(void **state)
     change_rows(db, false);
     compact(db);
     db_close(db);
-    db = open_rows(path, DB_OPEN); /* files that are not needed are gone at the latest now */
+    db = world_db(w->dir, DB_OPEN); /* files that are not needed are gone at the latest now */
     assert_true(store_dir_bytes(path) < full / 4);
     for (uint32_t i = 0; i < ROWS; i++)
         assert_int_equal(db_get(db, ROWS_OF, key_of(i, key), NULL, &e), KEPT(i));

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "copy.h"
-#include "store/db.h"
 #include "store/log_piece.h"
 #include "wire/keys.h"
 
@@ -291,10 +290,7 @@ static void a_record_that_cannot_be_decoded(void **state)
     struct err e = ERR_NONE;
 
     fill(w, false);
-    char *path = xasprintf("%s/db", w->dir);
-    struct db *db = db_open(path, DB_OPEN, 1 << 20, &e);
-    free(path);
-    assert_non_null(db);
+    struct db *db = world_db(w->dir, DB_OPEN);
     struct key key = key_event(BOT_ID, BOX_IN, 7);
     db_put(db, FAMILY_EVENTS, key_slice(&key), slice_str("\1nonsense"));
     assert_int_equal(db_write(db, true, &e), DB_WRITTEN);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "logs.h"
-#include "store/db.h"
 #include "store/log_index.h"
 #include "store/log_reader.h"
 
@@ -79,7 +78,7 @@ static void many_logs_were_there(void **state)
         logs_tell(7, (uint64_t[]){n, 2, 5000, 1}, 4);
         logs_tell(8, &(uint64_t){n}, 1);
     }
-    assert_int_equal(log_index_read(logs_db, &x, &e), 0);
+    assert_int_equal(log_index_read(copy_db, &x, &e), 0);
     assert_int_equal(x.gap, LOG_GAP_NONE);
     assert_int_equal(x.n, 1);
     assert_int_equal(x.synced[0].number, 1099);
@@ -88,41 +87,12 @@ static void many_logs_were_there(void **state)
 
 /* ---- logs that RocksDB synced ------------------------------------------------------------------- */
 
-/* Two logs in a copy, of which the manifest says that the first one was synced. */
-static void two_logs(struct world *w)
-{
-    static const struct slice key = {"key", 3};
-    char *from = xasprintf("%s/db", w->dir), text[60000] = "";
-    struct err e = ERR_NONE;
-
-    if (w->sp)
-        world_close(w);
-    struct db *db = db_open(from, DB_OPEN, 1 << 20, &e);
-    assert_non_null(db);
-    while (copy_files(w->dir, ".log", logs_paths, ARRAY_LEN(logs_paths)) < 2) {
-        db_put(db, FAMILY_META, key, slice_make(text, sizeof(text))); /* more than its share of memory */
-        db_put(db, FAMILY_EVENTS, key, key);
-        assert_int_equal(db_write(db, false, &e), DB_WRITTEN);
-    }
-    for (int i = 0; i < 3; i++) {
-        db_put(db, FAMILY_EVENTS, key, slice_make(text, 2000));
-        assert_int_equal(db_write(db, false, &e), DB_WRITTEN);
-    }
-    while (db_flushing(db))
-        usleep(1000);
-    db_close(db);
-    copy_make(w);
-    assert_int_equal(copy_files(copy_dir, ".log", logs_paths, ARRAY_LEN(logs_paths)), 2);
-    snprintf(logs_db, sizeof(logs_db), "%s/db", copy_dir);
-    free(from);
-}
-
 static struct log_synced synced_log(void)
 {
     struct err e = ERR_NONE;
     struct log_index x;
 
-    assert_int_equal(log_index_read(logs_db, &x, &e), 0);
+    assert_int_equal(log_index_read(copy_db, &x, &e), 0);
     assert_int_equal(x.n, 1);
     struct log_synced s = x.synced[0];
     log_index_free(&x);
@@ -132,16 +102,15 @@ static struct log_synced synced_log(void)
 
 static void a_synced_log_gone(void **state)
 {
-    static const char zeros[SECTOR];
     struct err e = ERR_NONE;
 
-    two_logs(*state);
+    logs_two(*state);
     (void)synced_log();
     copy_run("rm", logs_paths[0], "");
     int64_t size = copy_size_of(logs_paths[1]);
-    logs_write(logs_paths[1], 0, zeros, SECTOR);
+    logs_zero(logs_paths[1], 0, SECTOR);
     logs_expect(LOG_DAMAGED, "a synced log that is gone");
-    assert_int_equal(log_tail_cut(logs_db, &e), 0);
+    assert_int_equal(log_tail_cut(copy_db, &e), 0);
     assert_int_equal(copy_size_of(logs_paths[1]), size);
 }
 
@@ -160,7 +129,7 @@ static int64_t place_of_last_record(const char *path)
 /* Where nothing follows, RocksDB looks only at its size. */
 static void the_end_of_a_synced_log_lost(void **state)
 {
-    two_logs(*state);
+    logs_two(*state);
     int64_t size = copy_size_of(logs_paths[0]);
     assert_int_equal(truncate(logs_paths[1], 0), 0);
     logs_expect(LOG_WHOLE, "a last log of nothing");
@@ -171,13 +140,12 @@ static void the_end_of_a_synced_log_lost(void **state)
 
 static void a_size_told_twice(void **state)
 {
-    static const char zeros[SECTOR];
 
-    two_logs(*state);
+    logs_two(*state);
     struct log_synced s = synced_log();
     logs_tell(7, (uint64_t[]){s.number, 2, 10, 1}, 4);
     assert_int_equal(synced_log().size, s.size);
-    logs_write(logs_paths[0], 0, zeros, SECTOR);
+    logs_zero(logs_paths[0], 0, SECTOR);
     logs_expect(LOG_DAMAGED, "a log that was synced");
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "logs.h"
-#include "store/db.h"
 #include "store/log_index.h"
 #include "store/log_reader.h"
 
@@ -23,7 +22,6 @@ static unsigned records_of(const char *path)
 
 static void a_hole_in_the_manifest(void **state)
 {
-    static const char zeros[LOG_BLOCK];
     struct err e;
     unsigned n = 3;
 
@@ -31,8 +29,7 @@ static void a_hole_in_the_manifest(void **state)
     for (unsigned i = 1; i + 1 < n; i++) {
         copy_make(*state);
         n = records_of(logs_manifest());
-        int64_t from = copy_piece_at(logs_manifest(), i);
-        logs_write(logs_manifest(), from, zeros, (size_t)(copy_piece_at(logs_manifest(), i + 1) - from));
+        logs_zero(logs_manifest(), copy_piece_at(logs_manifest(), i), copy_piece_at(logs_manifest(), i + 1));
         logs_expect(LOG_DAMAGED, "a hole in the manifest");
         assert_null(copy_open(&e));
         assert_int_equal(e.exit_code, EX_DATAERR);
@@ -41,12 +38,11 @@ static void a_hole_in_the_manifest(void **state)
 }
 
 /* As of a flush: a record that is longer than a sector, and one more, with the same next file; then others, one for each
- * number of a next file. The first sectors of the first are zeros. Returns where it begins. */
+ * number of a next file. Of the first, what it has of its first sector is zeros. Returns where it begins. */
 static int64_t tear_manifest(const uint64_t *next_files, size_t n)
 {
-    static const char zeros[SECTOR];
     char text[SECTOR + 100] = "";
-    int64_t at = copy_size_of(logs_manifest()), in_sector = at % SECTOR;
+    int64_t at = copy_size_of(logs_manifest());
     struct buf record = BUF_EMPTY;
 
     for (size_t i = 0; i < n + 2; i++) {
@@ -61,7 +57,7 @@ static int64_t tear_manifest(const uint64_t *next_files, size_t n)
         logs_add_record(buf_slice(&record));
     }
     buf_free(&record);
-    logs_write(logs_manifest(), at, zeros, (size_t)(SECTOR - in_sector));
+    logs_zero(logs_manifest(), at, (at / SECTOR + 1) * SECTOR);
     return at;
 }
 
@@ -72,7 +68,7 @@ static void a_torn_group_in_the_manifest(void **state)
 
     logs_make(*state);
     copy_make(*state);
-    int64_t at = tear_manifest((uint64_t[]){1000, 1000}, 2);
+    (void)tear_manifest((uint64_t[]){1000, 1000}, 2);
     logs_expect(LOG_TORN, "of one group");
     struct spool *sp = copy_open(&e);
     if (!sp)
@@ -80,8 +76,8 @@ static void a_torn_group_in_the_manifest(void **state)
     spool_close(sp);
 
     copy_make(*state);
-    at = tear_manifest(NULL, 0);
-    assert_int_equal(log_tail_cut(logs_db, &e), 1);
+    int64_t at = tear_manifest(NULL, 0);
+    assert_int_equal(log_tail_cut(copy_db, &e), 1);
     assert_int_equal(copy_size_of(logs_manifest()), at);
     logs_expect(LOG_WHOLE, "what is left");
 
@@ -140,7 +136,7 @@ static void a_group_lost_whose_log_is_gone(void **state)
     assert_int_equal(truncate(logs_paths[0], copy_size_of(logs_paths[0]) - from), 0);
     buf_free(&log);
     logs_expect(LOG_DAMAGED, "without its first batches");
-    assert_int_equal(log_tail_cut(logs_db, &e), 0);
+    assert_int_equal(log_tail_cut(copy_db, &e), 0);
     (void)logs_put_piece(logs_paths[0], copy_size_of(logs_paths[0]), 9, slice_make("\0", 1));
     logs_expect(LOG_TORN, "a log where the first batches may be in pieces of a kind that is not known");
 }
@@ -155,21 +151,11 @@ static void a_hole_in_both(void **state)
     int64_t size = copy_size_of(log);
     logs_write(logs_manifest(), copy_piece_at(logs_manifest(), 1) + 9, "\377", 1);
     logs_expect(LOG_DAMAGED, "the manifest");
-    assert_int_equal(log_tail_cut(logs_db, &e), 0);
+    assert_int_equal(log_tail_cut(copy_db, &e), 0);
     assert_int_equal(copy_size_of(log), size);
 }
 
 /* ---- of what was synced --------------------------------------------------------------------------- */
-
-static struct db *must_open(const char *path, enum db_mode mode)
-{
-    struct err e = ERR_NONE;
-    struct db *db = db_open(path, mode, 1 << 20, &e);
-
-    if (!db)
-        fail_msg("%s", e.text);
-    return db;
-}
 
 /* Batches of a row in each of the families. */
 static void put_rows(struct db *db, unsigned life, unsigned batches, int families, unsigned key_size)
@@ -200,15 +186,18 @@ static const char *const kinds[] = {"nothing since", "batches since", "a flush s
 
 /* Two lives, so that the manifest begins with the tables of the first one, whose last batch is of one family; then what the
  * kind says. The size of keys moves all records by some bytes. */
-static void make_lives(const char *path, unsigned key_size, enum kind kind)
+static void make_lives(const char *dir, unsigned key_size, enum kind kind)
 {
+    char *path = xasprintf("%s/db", dir);
+
     copy_run("rm -rf", path, "");
     copy_run("mkdir", path, "");
-    struct db *db = must_open(path, DB_CREATE);
+    free(path);
+    struct db *db = world_db(dir, DB_CREATE);
     put_rows(db, 1, 5, FAMILIES, key_size);
     put_rows(db, 2, 1, 1, key_size);
     db_close(db);
-    db = must_open(path, DB_OPEN);
+    db = world_db(dir, DB_OPEN);
     if (kind != NOTHING_SINCE)
         put_rows(db, 3, 5, kind == ONLY_A_FLUSH ? 1 : FAMILIES, key_size);
     if (kind == A_FLUSH_SINCE || kind == ONLY_A_FLUSH)
@@ -222,7 +211,7 @@ static void make_lives(const char *path, unsigned key_size, enum kind kind)
 static bool count_rows(uint64_t *sum)
 {
     struct err e = ERR_NONE;
-    struct db *db = db_open(logs_db, DB_OPEN, 1 << 20, &e);
+    struct db *db = db_open(copy_db, DB_OPEN, 1 << 20, &e);
     uint64_t rows;
 
     *sum = 0;
@@ -247,16 +236,15 @@ struct lives {
 /* Makes zeros of a copy's manifest: what is left must be called damage, or open with all rows. */
 static void lose(const struct lives *l, int64_t at, int64_t n)
 {
-    static const char zeros[LOG_BLOCK];
     struct err e = ERR_NONE;
     uint64_t rows;
 
     copy_make(l->w);
-    int64_t behind = copy_size_of(logs_manifest()) - at;
-    logs_write(logs_manifest(), at, zeros, (size_t)(behind < n ? behind : n));
-    if (log_tail_look(logs_db, &e) == LOG_DAMAGED)
+    int64_t size = copy_size_of(logs_manifest());
+    logs_zero(logs_manifest(), at, at + n < size ? at + n : size);
+    if (log_tail_look(copy_db, &e) == LOG_DAMAGED)
         return;
-    assert_true(log_tail_cut(logs_db, &e) >= 0);
+    assert_true(log_tail_cut(copy_db, &e) >= 0);
     if (count_rows(&rows) && rows != l->rows)
         fail_msg("%s, manifest without %d bytes at %d: rows are lost", l->what, (int)n, (int)at);
 }
@@ -283,13 +271,11 @@ static void lose_each_end(const struct lives *l)
 static void what_was_synced_is_lost(void **state)
 {
     struct lives l = {.w = *state};
-    char *path = xasprintf("%s/db", l.w->dir);
 
     world_close(l.w);
-    snprintf(logs_db, sizeof(logs_db), "%s-copy/db", l.w->dir);
     for (int kind = 0; kind < KINDS; kind++)
         for (unsigned key_size = 8; key_size <= 8 * OFTEN(3); key_size += 8) {
-            make_lives(path, key_size, (enum kind)kind);
+            make_lives(l.w->dir, key_size, (enum kind)kind);
             copy_make(l.w);
             l.what = kinds[kind];
             assert_true(count_rows(&l.rows));
@@ -297,7 +283,6 @@ static void what_was_synced_is_lost(void **state)
             if (key_size == 8 && kind != ONLY_A_FLUSH) /* of its end, nothing would say that it was synced */
                 lose_each_end(&l);
         }
-    free(path);
 }
 
 int main(void)

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "store/commit.h"
-#include "store/db.h"
 #include "store/dir.h"
 #include "wire/keys.h"
 #include "wire/records.h"
@@ -62,21 +61,9 @@ static unsigned calls_of_events(struct db *db, bool forget)
     return right;
 }
 
-static struct db *open_db(const char *dir, enum db_mode mode)
-{
-    char *path = xasprintf("%s/db", dir);
-    struct err e = ERR_NONE;
-    struct db *db = db_open(path, mode, 1 << 20, &e);
-
-    if (!db)
-        fail_msg("%s", e.text);
-    free(path);
-    return db;
-}
-
 static unsigned right_calls(const char *dir)
 {
-    struct db *db = open_db(dir, DB_LOOK);
+    struct db *db = world_db(dir, DB_LOOK);
     unsigned n = calls_of_events(db, false);
 
     db_close(db);
@@ -87,7 +74,7 @@ static void turn_back(struct world *w)
 {
     struct key identity = key_name("identity");
     struct err e = ERR_NONE;
-    struct db *db = open_db(w->dir, DB_OPEN);
+    struct db *db = world_db(w->dir, DB_OPEN);
 
     assert_int_equal(calls_of_events(db, true), EVENTS);
     db_delete(db, FAMILY_META, key_slice(&identity));

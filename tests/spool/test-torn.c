@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "copy.h"
-#include "store/db.h"
+#include "logs.h"
 #include "store/log_index.h"
 #include "store/log_piece.h"
 #include "store/log_tail.h"
@@ -16,8 +15,6 @@
 #define SECTOR 512
 #define CUTS OFTEN(24)  /* of one way to sync */
 #define LOG_MAX 1000000 /* a log of more might be one of two */
-
-static char log_paths[4][COPY_PATH_MAX];
 
 /* A spool at work, and what is known of it. */
 struct work {
@@ -30,8 +27,8 @@ struct work {
 
 static const char *one_log(const char *dir)
 {
-    assert_int_equal(copy_files(dir, ".log", log_paths, ARRAY_LEN(log_paths)), 1);
-    return log_paths[0];
+    assert_int_equal(copy_files(dir, ".log", logs_paths, ARRAY_LEN(logs_paths)), 1);
+    return logs_paths[0];
 }
 
 /* What the log and the syncs have become. */
@@ -130,8 +127,8 @@ static void expect_open(const char *what, unsigned at_least, unsigned at_most)
 static void expect_damage(const char *what)
 {
     static char now[4][COPY_PATH_MAX];
-    size_t n = copy_files(copy_dir, ".log", log_paths, ARRAY_LEN(log_paths));
-    int64_t size = copy_size_of(log_paths[0]);
+    size_t n = copy_files(copy_dir, ".log", logs_paths, ARRAY_LEN(logs_paths));
+    int64_t size = copy_size_of(logs_paths[0]);
     struct err e;
 
     for (int again = 0; again < 2; again++) {
@@ -141,18 +138,7 @@ static void expect_damage(const char *what)
         assert_int_equal(e.exit_code, EX_DATAERR);
     }
     assert_int_equal(copy_files(copy_dir, ".log", now, ARRAY_LEN(now)), n);
-    assert_int_equal(copy_size_of(log_paths[0]), size);
-}
-
-static void make_zeros(const char *path, int64_t from, int64_t to)
-{
-    static const char zeros[LOG_BLOCK];
-    int fd = open(path, O_WRONLY);
-
-    assert_true(to - from <= LOG_BLOCK);
-    if (to > from)
-        assert_int_equal(pwrite(fd, zeros, (size_t)(to - from), from), to - from);
-    close(fd);
+    assert_int_equal(copy_size_of(logs_paths[0]), size);
 }
 
 /* ---- any power cut ------------------------------------------------------------------------------ */
@@ -166,7 +152,7 @@ static void lose(const struct work *k)
     assert_int_equal(truncate(path, end), 0);
     for (int64_t page = k->synced / PAGE * PAGE; page < end; page += PAGE)
         if (random() % 3 == 0)
-            make_zeros(path, page > k->synced ? page : k->synced, page + PAGE < end ? page + PAGE : end);
+            logs_zero(path, page > k->synced ? page : k->synced, page + PAGE < end ? page + PAGE : end);
 }
 
 static void cut_often(struct world *w, enum sync_mode mode)
@@ -186,7 +172,7 @@ static void cut_often(struct world *w, enum sync_mode mode)
             continue;
         copy_make(w); /* and the other way round: a sector of what was synced */
         int64_t sector = random() % (k.before / SECTOR) * SECTOR;
-        make_zeros(one_log(copy_dir), sector, sector + SECTOR);
+        logs_zero(one_log(copy_dir), sector, sector + SECTOR);
         expect_damage(what);
     }
 }
@@ -215,7 +201,7 @@ static void a_hole_far_from_the_end(void **state)
         tick(&k, 3000, true);
     for (int64_t at = 0; at <= 8 * PAGE; at += 4 * PAGE) {
         copy_make(*state);
-        make_zeros(one_log(copy_dir), at, at + PAGE);
+        logs_zero(one_log(copy_dir), at, at + PAGE);
         expect_open("a hole", at > 0, k.events);
     }
 }
@@ -235,7 +221,7 @@ static void after_a_change_of_the_option(void **state)
         for (int n = 0; n < 20; n++)
             tick(&k, 700, true);
         copy_make(w);
-        make_zeros(one_log(copy_dir), PAGE, 2 * PAGE);
+        logs_zero(one_log(copy_dir), PAGE, 2 * PAGE);
         if (modes[i] == SYNC_OFF)
             expect_open("off", earlier, k.events);
         else
@@ -257,7 +243,7 @@ static void lose_heads(struct work *k, bool synced)
 {
     for (unsigned n = 2; n < 10; n++) {
         copy_make(k->w);
-        make_zeros(one_log(copy_dir), 0, copy_piece_at(one_log(copy_dir), n));
+        logs_zero(one_log(copy_dir), 0, copy_piece_at(one_log(copy_dir), n));
         if (synced)
             expect_damage("synced records at the head");
         else
@@ -333,32 +319,15 @@ static void the_end_of_the_older_log_lost_though_synced(void **state)
 /* RocksDB itself syncs a log before it puts what is in there into a table, and its manifest says so. */
 static void a_log_that_rocksdb_synced(void **state)
 {
-    static const struct slice key = {"key", 3};
-    struct world *w = *state;
-    char *db_path = xasprintf("%s/db", w->dir), *copy_path = xasprintf("%s-copy/db", w->dir);
-    char text[60000] = "";
     struct err e = ERR_NONE;
 
-    world_close(w);
-    struct db *db = db_open(db_path, DB_OPEN, 1 << 20, &e);
-    assert_non_null(db);
-    while (copy_files(w->dir, ".log", log_paths, ARRAY_LEN(log_paths)) < 2) {
-        db_put(db, FAMILY_META, key, slice_make(text, sizeof(text))); /* more than its share of memory */
-        db_put(db, FAMILY_EVENTS, key, key);
-        assert_int_equal(db_write(db, false, &e), DB_WRITTEN);
-    }
-    while (db_flushing(db))
-        usleep(1000);
-    db_close(db);
+    logs_two(*state);
     for (size_t i = 0; i < 2; i++) {
-        copy_make(w);
-        assert_int_equal(copy_files(copy_dir, ".log", log_paths, ARRAY_LEN(log_paths)), 2);
-        make_zeros(log_paths[i], 0, PAGE);
-        if (log_tail_look(copy_path, &e) != (i ? LOG_TORN : LOG_DAMAGED))
+        copy_make(*state);
+        logs_zero(logs_paths[i], 0, PAGE);
+        if (log_tail_look(copy_db, &e) != (i ? LOG_TORN : LOG_DAMAGED))
             fail_msg("log %zu: %s", i, e.text);
     }
-    free(db_path);
-    free(copy_path);
 }
 
 /* The removal of an empty log that nobody needs was not synced. */
@@ -372,8 +341,7 @@ static void an_old_empty_log(void **state)
 
     world_close(w);
     for (int i = 0; i < 3; i++) {
-        struct db *db = db_open(db_path, DB_OPEN, 1 << 20, &e);
-        assert_non_null(db);
+        struct db *db = world_db(w->dir, DB_OPEN);
         if (i == 1) /* the first one found the world's rows, this one nothing */
             assert_int_equal(glob(pattern, 0, NULL, &empty), 0);
         if (i == 2)
@@ -396,13 +364,11 @@ static void files_dropped_without_sync(void **state)
 {
     static const struct slice key = {"key", 3}, upper = {"kez", 3};
     struct world *w = *state;
-    char *db_path = xasprintf("%s/db", w->dir);
     struct err e = ERR_NONE;
 
     world_close(w);
     for (int i = 0; i < 2; i++) { /* the second opening finds it in a table */
-        struct db *db = db_open(db_path, DB_OPEN, 1 << 20, &e);
-        assert_non_null(db);
+        struct db *db = world_db(w->dir, DB_OPEN);
         if (i)
             db_delete_range(db, FAMILY_EVENTS, key, upper);
         else
@@ -414,7 +380,6 @@ static void files_dropped_without_sync(void **state)
         assert_int_equal(db_is_synced(db), i);
         db_close(db);
     }
-    free(db_path);
 }
 
 /* ---- the manifest ------------------------------------------------------------------------------- */
@@ -427,7 +392,7 @@ static void the_end_of_the_manifest(void **state)
 
     for (int last = 0; last < 2; last++) {
         copy_make(*state);
-        char *db_path = xasprintf("%s/db", copy_dir), *path = log_index_path(db_path, &e);
+        char *path = log_index_path(copy_db, &e);
         int64_t size = copy_size_of(path);
         if (last) { /* one more, of a head, and nothing of its rest */
             assert_int_equal(truncate(path, size + 600), 0);
@@ -436,31 +401,28 @@ static void the_end_of_the_manifest(void **state)
             close(fd);
             expect_open("the last record of the manifest", k.events, k.events);
         } else {
-            make_zeros(path, 0, 40);
+            logs_zero(path, 0, 40);
             expect_damage("the manifest's first record");
         }
         free(path);
-        free(db_path);
     }
 }
 
 /* What cannot be read is no damage, and nothing is cut for it. */
 static void a_file_that_cannot_be_read(void **state)
 {
-    char *db_path = xasprintf("%s-copy/db", ((struct world *)*state)->dir);
     struct err e = ERR_NONE;
 
     (void)little_work(*state, SYNC_OFF);
     for (int log = 0; log < 2; log++) {
         copy_make(*state);
-        char *path = log ? xstrdup(one_log(copy_dir)) : log_index_path(db_path, &e);
+        char *path = log ? xstrdup(one_log(copy_dir)) : log_index_path(copy_db, &e);
         copy_run("rm", path, "");
         copy_run("mkdir", path, ""); /* can be opened, not read */
-        assert_int_equal(log_tail_look(db_path, &e), LOG_UNREADABLE);
+        assert_int_equal(log_tail_look(copy_db, &e), LOG_UNREADABLE);
         assert_int_equal(e.exit_code, EX_IOERR);
         free(path);
     }
-    free(db_path);
 }
 
 int main(void)

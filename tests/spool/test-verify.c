@@ -2,7 +2,6 @@
  * are changed behind the spool's back, one fault a store. */
 #include "world.h"
 
-#include "store/db.h"
 #include "wire/keys.h"
 #include "wire/records.h"
 
@@ -45,16 +44,8 @@ struct hand {
 
 static struct hand open_behind_its_back(struct world *w)
 {
-    char *path = xasprintf("%s/db", w->dir);
-    struct err e = ERR_NONE;
-    struct hand h = {.w = w};
-
     world_close(w);
-    h.db = db_open(path, false, 1 << 20, &e);
-    if (!h.db)
-        fail_msg("%s", e.text);
-    free(path);
-    return h;
+    return (struct hand){.w = w, .db = world_db(w->dir, DB_OPEN)};
 }
 
 static void del(struct hand *h, enum family f, struct key k)

@@ -19,6 +19,18 @@ static void forget_all(struct world *w)
         claim_free(w->held[--w->n_held]);
 }
 
+struct db *world_db(const char *dir, enum db_mode mode)
+{
+    char *path = xasprintf("%s/db", dir);
+    struct err e = ERR_NONE;
+    struct db *db = db_open(path, mode, 1 << 20, &e);
+
+    if (!db)
+        fail_msg("%s", e.text);
+    free(path);
+    return db;
+}
+
 void world_open(struct world *w)
 {
     struct spool_options o = {.dir = w->dir, .cache_bytes = 1 << 20, .sync = w->sync, .sync_ms = w->sync_ms};

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "spool/spool.h"
+#include "store/db.h"
 
 #define BOT_ID INT64_C(123456789)
 #define START INT64_C(1795974368000) /* some day in 2026 */
@@ -40,6 +41,9 @@ struct world {
  */
 int world_setup(void **state);
 int world_teardown(void **state);
+
+/* The database of a spool's directory, behind the spool's back. */
+struct db *world_db(const char *dir, enum db_mode mode);
 
 /* Opens on w->dir at w->now. Claims from before are forgotten. */
 void world_open(struct world *w);
