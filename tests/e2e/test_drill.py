@@ -374,7 +374,6 @@ def test_passes(drills, name):
         assert "a call that got a 429 was made again" in answer["checks"][0]["seen"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("number", FAILING)
 def test_fails_alone(drills, number):
     """Just that check fails, says why, and what is left tells more."""
